@@ -1,0 +1,237 @@
+"""The second route of each identity: what it reads and how far the two routes are apart."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compute.config import ModelConfig
+from compute.types import Array, Bools
+from compute.weights import ModelWeights
+
+_BLOCK_ELEMENTS = 1 << 20  # float64 copies are made in blocks of 8 MiB at most
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The arrays of a route's stages (`sized_by` last) and the weights of its block."""
+
+    values: tuple[Array, ...]
+    weights: ModelWeights
+    layer: int
+    fully_masked: Bools | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """How far left and right are apart, and how large their terms are."""
+
+    max_abs: float
+    left_norm: float
+    right_norm: float
+    right_max: float
+    scale: float
+    width: int
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An identity: its name, formula, the stages it ties together, its measure.
+
+    `sized_by` are stages read for the size of the terms alone; `absent` says why there is none.
+    """
+
+    name: str
+    formula: str
+    stages: tuple[str, ...]
+    measure: Callable[[Operands], Measured]
+    sized_by: tuple[str, ...] = ()
+    absent: str | None = None
+
+
+def in_block(config: ModelConfig) -> Iterator[Route]:
+    """The identities of one block, as its arrangement has them."""
+    post = config.norm.placement == "post"
+    both = config.attention.kind != "none" and config.ffn.kind != "none"
+    first = "resid_mid" if both else "resid_post"
+    yield Route("pattern_softmax", "softmax(S) = A", ("attn.scores", "attn.pattern"), softmax)
+    yield Route("pattern_rows", "Σ_m A_nm = 1, A >= 0", ("attn.pattern",), pattern_rows)
+    yield Route("mixture", "A V = H", ("attn.pattern", "attn.v", "attn.z"), mixture)
+    yield Route(
+        "head_sum",
+        "Σ_r H_r W_O^(r) + b_O = Δ_attn",
+        ("attn.head_out", "attn_out"),
+        head_sum,
+        sized_by=("attn.z",),
+    )
+    yield _sum(
+        "attn_addition", "X + Δ_attn", "resid_pre", "attn_out", "attn_sum" if post else first
+    )
+    yield Route(
+        "ffn_product", "hidden W_out + b_out = Δ_ffn", ("ffn.hidden", "ffn_out"), ffn_product
+    )
+    base = "resid_mid" if both else "resid_pre"
+    yield _sum("ffn_addition", "Y + Δ_ffn", base, "ffn_out", "ffn_sum" if post else "resid_post")
+
+
+def _sum(name: str, left: str, base: str, update: str, total: str) -> Route:
+    return Route(name, f"{left} = {total}", (base, update, total), addition)
+
+
+def expansion(config: ModelConfig) -> Route:
+    """X^(N) = X^(0) + Σ (Δ_attn + Δ_ffn); only where no norm follows an addition."""
+    kinds = (("attn_out", config.attention.kind), ("ffn_out", config.ffn.kind))
+    updates = [
+        f"blocks.{layer}.{name}"
+        for layer in range(config.n_layers)
+        for name, kind in kinds
+        if kind != "none"
+    ]
+    last = f"blocks.{config.n_layers - 1}.resid_post"
+    reason = "not applicable: post-norm, every sum is normalized before it goes on"
+    return Route(
+        "expansion",
+        "X^(0) + Σ (Δ_attn + Δ_ffn) = X^(N)",
+        ("blocks.0.resid_pre", *updates, last),
+        addition,
+        absent=reason if config.norm.placement == "post" else None,
+    )
+
+
+def addition(operands: Operands) -> Measured:
+    """The sum of all but the last = the last."""
+    *terms, total = operands.values
+    left = np.zeros(total.shape)
+    size = np.zeros(total.shape)
+    for term in terms:
+        left += term
+        size += np.abs(term)
+    return _measured(left, total, float(size.max()), len(terms))
+
+
+EMBEDDING = Route(
+    "embedding_sum",
+    "embed + pos_embed = X^(0)",
+    ("embed", "pos_embed", "blocks.0.resid_pre"),
+    addition,
+)
+
+
+def pattern_rows(operands: Operands) -> Measured:
+    """Each row sums to 1, or to 0 where every key is masked; no weight is negative."""
+    (A,) = operands.values
+    left = A.sum(axis=-1, dtype=np.float64)
+    masked = operands.fully_masked
+    right = np.ones(left.shape) if masked is None else np.where(masked, 0.0, np.ones(left.shape))
+    plain = _measured(left, right, 1.0, A.shape[-1])
+    worst = max(plain.max_abs, float(-A.min()))
+    return Measured(
+        max_abs=worst,
+        left_norm=plain.left_norm,
+        right_norm=plain.right_norm,
+        right_max=plain.right_max,
+        scale=1.0,
+        width=A.shape[-1],
+    )
+
+
+def softmax(operands: Operands) -> Measured:
+    """exp(S - max S) / Σ exp(S - max S), again in float64, row block by row block."""
+    S, A = (values.reshape(-1, values.shape[-1]) for values in operands.values)
+    step = max(1, _BLOCK_ELEMENTS // S.shape[-1])
+    parts = [_softmax_part(S[i : i + step], A[i : i + step]) for i in range(0, len(S), step)]
+    finite = [float(np.abs(S[np.isfinite(S)]).max(initial=0.0))]
+    return _joined(parts, 1.0, S.shape[-1], max(finite))
+
+
+def _softmax_part(S: Array, A: Array) -> "Part":
+    exact = S.astype(np.float64)
+    top = exact.max(axis=-1, keepdims=True)
+    weights = np.exp(exact - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return _part(weights / np.where(total == 0.0, 1.0, total), A)
+
+
+def mixture(operands: Operands) -> Measured:
+    """Σ_m A_nm V_m for each head, in float64."""
+    A, V, H = operands.values
+    served = A.shape[-3] // V.shape[-3]
+    parts = [
+        _part(A[..., r, :, :].astype(np.float64) @ V[..., r // served, :, :], H[..., r, :, :])
+        for r in range(A.shape[-3])
+    ]
+    return _joined(parts, float(np.abs(V).max()), A.shape[-1])
+
+
+def head_sum(operands: Operands) -> Measured:
+    """Head by head: each contribution on its own, then b_O."""
+    contributions, attn_out, H = operands.values
+    w = operands.weights.blocks[operands.layer].attention
+    left = np.zeros(attn_out.shape)
+    for r in range(contributions.shape[-3]):
+        left += contributions[..., r, :, :]
+    if w.b_O is not None:
+        left += w.b_O
+    rows = np.sqrt(np.square(H, dtype=np.float64).sum(axis=(-3, -1)).max())
+    columns = np.sqrt(np.square(w.W_O, dtype=np.float64).sum(axis=(0, 1)).max())
+    return _measured(
+        left, attn_out, float(rows * columns) + _size(w.b_O), H.shape[-3] * H.shape[-1]
+    )
+
+
+def ffn_product(operands: Operands) -> Measured:
+    """hidden W_out + b_out in float64, block by block."""
+    hidden, ffn_out = (values.reshape(-1, values.shape[-1]) for values in operands.values)
+    w = operands.weights.blocks[operands.layer].ffn
+    bias = np.zeros(ffn_out.shape[-1]) if w.b_out is None else w.b_out
+    step = max(1, _BLOCK_ELEMENTS // hidden.shape[-1])
+    parts, row_norm, column_norm = [], 0.0, 0.0
+    for i in range(0, len(hidden), step):
+        rows = hidden[i : i + step].astype(np.float64)
+        row_norm = max(row_norm, float(np.sqrt(np.vecdot(rows, rows).max())))
+        for j in range(0, ffn_out.shape[-1], step):
+            columns = w.W_out[:, j : j + step].astype(np.float64)
+            column_norm = max(column_norm, float(np.sqrt(np.square(columns).sum(axis=0).max())))
+            left = rows @ columns + bias[j : j + step]
+            parts.append(_part(left, ffn_out[i : i + step, j : j + step]))
+    return _joined(parts, row_norm * column_norm + _size(w.b_out), hidden.shape[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Largest |left - right|, squared norms and largest |right| of a part of the entries."""
+
+    max_abs: float
+    left_square: float
+    right_square: float
+    right_max: float
+
+
+def _part(left: Array, right: Array) -> Part:
+    return Part(
+        float(np.abs(left - right).max()),
+        float(np.square(left).sum()),
+        float(np.square(right, dtype=np.float64).sum()),
+        float(np.abs(right).max()),
+    )
+
+
+def _joined(parts: list[Part], scale: float, width: int, spread: float = 0.0) -> Measured:
+    return Measured(
+        max_abs=max(part.max_abs for part in parts),
+        left_norm=sum(part.left_square for part in parts) ** 0.5,
+        right_norm=sum(part.right_square for part in parts) ** 0.5,
+        right_max=max(part.right_max for part in parts),
+        scale=scale,
+        width=width,
+        spread=spread,
+    )
+
+
+def _measured(left: Array, right: Array, scale: float, width: int) -> Measured:
+    return _joined([_part(left, right)], scale, width)
+
+
+def _size(bias: Array | None) -> float:
+    return 0.0 if bias is None else float(np.abs(bias).max())

@@ -1,0 +1,1 @@
+"""Models from folders: config.json, model.safetensors, tokenizer.json, README.md (the card)."""

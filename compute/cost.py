@@ -1,0 +1,114 @@
+"""What a run costs, from its config alone, in whole numbers, before anything is allocated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from compute import derived, stages, tensors
+from compute.config import ModelConfig
+from compute.selection import Selection, Wanted
+
+BYTES = {"float32": 4, "float64": 8}
+SUMMARIES = 5
+"""norm, rms, mean, min, max."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """parameters: numbers held. flops: 2 for each multiply-add of a product. elements: numbers
+    in the answer, and by stage. Bytes: weights, kept arrays and largest temporaries of the run."""
+
+    parameters: int
+    flops: int
+    elements: int
+    by_stage: Mapping[str, int]
+    weight_bytes: int
+    kept_bytes: int
+    work_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the run: weights, kept arrays, temporaries; the answer's text comes beside."""
+        return self.weight_bytes + self.kept_bytes + self.work_bytes
+
+
+def kept_stages(selection: Selection, config: ModelConfig) -> frozenset[str]:
+    """The primary stages a selection needs: those wanted, and the operands of derived ones."""
+    return frozenset(name for wanted in selection.wanted for name in sources(wanted, config))
+
+
+def sources(wanted: Wanted, config: ModelConfig) -> tuple[str, ...]:
+    """The full names of the primary stages one wanted stage is made of."""
+    if not wanted.stage.derived:
+        return (wanted.name,)
+    prefix = wanted.name.removesuffix(wanted.stage.name)
+    return tuple(prefix + name for name in derived.operands(wanted.stage, config))
+
+
+def estimate(
+    config: ModelConfig, selection: Selection, lengths: Mapping[str, int], dtype: str
+) -> Cost:
+    """The cost of a run: `lengths` are the axes' lengths, `b` among them if there is a batch."""
+    by_stage = {wanted.name: answer_elements(wanted, lengths) for wanted in selection.wanted}
+    held = sum(_size(name, lengths) for name in kept_stages(selection, config))
+    made = sum(by_stage[wanted.name] for wanted in selection.wanted if wanted.stage.derived)
+    parameters = tensors.parameter_counts(config)["total"]
+    width = BYTES[dtype]
+    return Cost(
+        parameters=parameters,
+        flops=flops(config, selection, lengths),
+        elements=sum(by_stage.values()),
+        by_stage=by_stage,
+        weight_bytes=width * parameters,
+        kept_bytes=width * (held + made),
+        work_bytes=width * _largest_temporaries(config, lengths),
+    )
+
+
+def answer_elements(wanted: Wanted, lengths: Mapping[str, int]) -> int:
+    """Numbers of a stage in the answer, after slicing; five a row for a summary."""
+    axes = stages.axes_of(wanted.stage, "b" in lengths)
+    shape = [len(wanted.where[x]) if x in wanted.where else lengths[x] for x in axes]
+    return prod(shape[:-1]) * SUMMARIES if wanted.summary else prod(shape)
+
+
+def _size(name: str, lengths: Mapping[str, int]) -> int:
+    return prod(lengths[x] for x in stages.axes_of(stages.find(name), "b" in lengths))
+
+
+def flops(config: ModelConfig, selection: Selection, lengths: Mapping[str, int]) -> int:
+    """2 · multiply-adds of the matrix products, of the blocks the selection reaches."""
+    b, n = lengths.get("b", 1), lengths["n"]
+    needed = kept_stages(selection, config)
+    layers = [layer for name in needed if (layer := stages.layer_of(name)) is not None]
+    reads = any(stages.find(name).level == "model" for name in needed if "embed" not in name)
+    depth = config.n_layers if reads else max(layers, default=-1) + 1
+    readout = n * config.d_model * (config.vocab or 0) if "logits" in needed else 0
+    return 2 * b * (depth * _block(config, n) + readout) + _derived(selection, lengths)
+
+
+def _block(config: ModelConfig, n: int) -> int:
+    a, d = config.attention, config.d_model
+    projections = d * (a.n_heads * (a.d_head + a.d_value) + a.n_kv_heads * (a.d_head + a.d_value))
+    pairs = a.n_heads * n * (a.d_head + a.d_value)
+    matrices = {"mlp": 2, "gated": 3, "none": 0}[config.ffn.kind]
+    return n * (projections + pairs + matrices * d * config.ffn.d_ff)
+
+
+def _derived(selection: Selection, lengths: Mapping[str, int]) -> int:
+    inner = {"attn.dots": lengths["k"], "attn.head_out": lengths["v"], "attn.source_out": 1}
+    return sum(
+        2 * inner[wanted.stage.name] * answer_elements(wanted, lengths)
+        for wanted in selection.wanted
+        if wanted.stage.derived
+    )
+
+
+def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int:
+    """Elements alive at once in a block that nobody keeps: its widest moment."""
+    b, n, d = lengths.get("b", 1), lengths["n"], config.d_model
+    pairs = 2 * lengths["h"] * n * n
+    heads = n * (lengths["h"] * (lengths["k"] + lengths["v"]) + lengths["g"] * lengths["k"])
+    hidden = 3 * n * config.ffn.d_ff
+    bias = lengths["h"] * n * n if config.position.kind == "alibi" else 0
+    return b * (4 * n * d + max(pairs + 2 * heads, hidden) + bias)

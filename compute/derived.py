@@ -1,0 +1,67 @@
+"""Stages computed afterwards from kept ones; never a branch in the maths.
+
+Slices of heads and positions are cut before the products, so a few heads cost a few heads.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from compute import ops
+from compute.config import ModelConfig
+from compute.stages import Stage
+from compute.types import Array
+from compute.weights import AttentionWeights
+
+Where = Mapping[str, tuple[int, ...]]
+"""Axis letter -> the indices wanted; an axis left out is wanted whole."""
+
+Derive = Callable[[tuple[Array, ...], AttentionWeights, Where], Array]
+
+
+def operands(stage: Stage, config: ModelConfig) -> tuple[str, ...]:
+    """The primary stages a derived one is computed from, for a config."""
+    rotates = stage.name == "attn.dots" and config.position.kind == "rope"
+    return tuple(f"{name}_rot" for name in stage.derived_from) if rotates else stage.derived_from
+
+
+def dots(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+    """Q K^T, unscaled: (..., h, n, k), (..., g, m, k) -> (..., h, n, m), then cut."""
+    queries, keys = kept
+    return cut(ops.dots(np.ascontiguousarray(queries), keys), "hnm", where)
+
+
+def head_out(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+    """H_r W_O^(r): (..., h, n, v), (h, v, d) -> (..., h, n, d)."""
+    (H,) = kept
+    H_wanted = cut(H, "hnv", {letter: where[letter] for letter in "bhn" if letter in where})
+    W_O = cut(w.W_O, "hvd", {letter: where[letter] for letter in "hd" if letter in where})
+    return np.matmul(H_wanted, W_O)
+
+
+def source_out(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+    """a_nm v_m W_O^(r): (..., h, n, m), (..., g, m, v), (h, v, d) -> (..., h, n, m, d)."""
+    A, V = kept
+    served = w.n_heads // w.n_kv_heads
+    A_wanted = cut(A, "hnm", {letter: where[letter] for letter in "bhnm" if letter in where})
+    kv_heads = tuple(head // served for head in where.get("h", range(w.n_heads)))
+    V_wanted = cut(V, "hmv", {"h": kv_heads, **{x: where[x] for x in "bm" if x in where}})
+    W_O = cut(w.W_O, "hvd", {letter: where[letter] for letter in "hd" if letter in where})
+    return A_wanted[..., None] * np.matmul(V_wanted, W_O)[..., None, :, :]
+
+
+DERIVE: Mapping[str, Derive] = {
+    "attn.dots": dots,
+    "attn.head_out": head_out,
+    "attn.source_out": source_out,
+}
+
+
+def cut(x: Array, letters: Sequence[str], where: Where) -> Array:
+    """The wanted indices of each axis; `letters` names x's last axes, `b` leads if there is one."""
+    named = ("b", *letters) if x.ndim > len(letters) else letters
+    sliced = x
+    for axis, letter in enumerate(named):
+        if letter in where:
+            sliced = np.take(sliced, np.asarray(where[letter]), axis=axis)
+    return sliced

@@ -1,0 +1,62 @@
+"""Everything compute refuses, as one tree.
+
+    ComputeError
+    ├── ConfigError      a config that breaks a rule
+    ├── WeightsError     tensors that do not fit the config (all of them at once)
+    ├── InputError       an input that does not fit the model
+    ├── SelectionError   a stage, slice or alias that cannot be answered
+    └── ModelError       a model folder that cannot be read
+
+Each carries its faults; none knows of HTTP.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Place = tuple[str | int, ...]
+"""Where a fault is, as keys and indices from the root of the thing that was checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One broken rule: where, which rule, what was expected and what came."""
+
+    code: str
+    detail: str
+    place: Place = ()
+    expected: object = None
+    got: object = None
+
+
+class ComputeError(Exception):
+    """The root of the tree: at least one fault, all that were found."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(fault.detail for fault in faults))
+        self.faults = tuple(faults)
+
+
+class ConfigError(ComputeError):
+    """A config breaks a rule; places are relative to the config."""
+
+
+class WeightsError(ComputeError):
+    """Tensors do not fit the config; places are relative to the weights."""
+
+
+class InputError(ComputeError):
+    """The input does not fit the model; places are relative to the input."""
+
+
+class SelectionError(ComputeError):
+    """A selection names what cannot be answered; places are relative to `select`."""
+
+
+class ModelError(ComputeError):
+    """A model folder is not what it should be; places are file names."""
+
+
+def refuse_if(error: type[ComputeError], faults: Sequence[Fault]) -> None:
+    """Raise `error` with all faults, if there are any."""
+    if faults:
+        raise error(faults)

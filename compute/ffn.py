@@ -1,0 +1,30 @@
+"""The feed-forward sublayer as equations, chosen from a table by name. Each row by itself."""
+
+from collections.abc import Callable, Mapping
+
+from compute import ops
+from compute.activations import activate
+from compute.types import Array, Equations
+from compute.weights import FfnWeights
+
+FeedForward = Callable[[Array, FfnWeights, str], Equations]
+
+
+def mlp(F: Array, w: FfnWeights, activation: str) -> Equations:
+    """act(F W_in + b_in) W_out + b_out: (..., n, d) -> (..., n, f) -> (..., n, d)."""
+    up = yield "ffn.up", ops.linear(F, w.W_in, w.b_in)
+    hidden = yield "ffn.hidden", activate(activation, up, out=ops.free(up))
+    return ops.linear(hidden, w.W_out, w.b_out)
+
+
+def gated(F: Array, w: FfnWeights, activation: str) -> Equations:
+    """(act(F W_gate + b_gate) · (F W_in + b_in)) W_out + b_out. Shazeer 2020, equation 6."""
+    up = yield "ffn.up", ops.linear(F, w.W_in, w.b_in)
+    gate = yield "ffn.gate", ops.linear(F, w.W_gate, w.b_gate)
+    opened = activate(activation, gate, out=ops.free(gate))
+    hidden = yield "ffn.hidden", ops.multiply(opened, up)
+    return ops.linear(hidden, w.W_out, w.b_out)
+
+
+FEED_FORWARDS: Mapping[str, FeedForward] = {"mlp": mlp, "gated": gated, "none": mlp}
+"""By `ffn.kind`; a block without an ffn has an arrangement that never calls it."""

@@ -1,0 +1,139 @@
+"""The identities that tie a trace's states together, each checked by another route.
+
+Everything is summed again in float64 from the stages that were kept. An identity holds where
+
+    max |left - right| <= eps(dtype) · (8 + sqrt(width) + spread) · scale
+
+with `width` the number of terms of a sum, `scale` the size of the terms (for a product, the
+largest row norm times the largest column norm, so cancellation raises no alarm), and `spread`
+the largest finite |score| where the route goes through the exponential, else 0. A stage
+disturbed by a thousandth of its largest entry breaks the identities that name it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compute import _routes as routes
+from compute import stages
+from compute._routes import Measured, Operands
+from compute.config import ModelConfig
+from compute.types import Array, Bools
+from compute.weights import ModelWeights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """One identity: `holds` is None, with the reason, where it could not be checked.
+
+    max_abs: largest |left - right|; rel: that over the largest |right|; norm_ratio:
+    ‖left‖ / ‖right‖. Each is None where it is 0/0 or was not measured.
+    """
+
+    name: str
+    formula: str
+    max_abs: float | None
+    rel: float | None
+    norm_ratio: float | None
+    holds: bool | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What there is to check with: whole arrays by full name, why others are missing, weights."""
+
+    config: ModelConfig
+    tokens: bool
+    whole: Mapping[str, Array]
+    sliced: frozenset[str]
+    patched: frozenset[str]
+    weights: ModelWeights
+    fully_masked: Bools | None
+
+
+def check(evidence: Evidence) -> Iterator[Identity]:
+    """Every identity of the config, in order of computation."""
+    yield _one("", routes.EMBEDDING, evidence)
+    for layer in range(evidence.config.n_layers):
+        for route in routes.in_block(evidence.config):
+            yield _one(f"blocks.{layer}.", route, evidence)
+    yield _one("", routes.expansion(evidence.config), evidence)
+
+
+def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
+    name = prefix + route.name
+    needed = [_place(prefix, stage) for stage in (*route.stages, *route.sized_by)]
+    reason = route.absent or _missing(needed, evidence)
+    if reason is not None:
+        return _unchecked(name, route.formula, reason)
+    operands = Operands(
+        tuple(evidence.whole[stage] for stage in needed),
+        evidence.weights,
+        stages.layer_of(prefix + "x") or 0,
+        evidence.fully_masked,
+    )
+    if not all(_finite(stage, evidence.whole[stage]) for stage in needed):
+        return _unchecked(name, route.formula, "a stage is not finite")
+    return _judged(name, route.formula, route.measure(operands), operands.values[-1].dtype)
+
+
+def _place(prefix: str, stage: str) -> str:
+    return (
+        stage
+        if stage.startswith("blocks.") or stages.BY_NAME[stage].level == "model"
+        else prefix + stage
+    )
+
+
+def _missing(needed: list[str], evidence: Evidence) -> str | None:
+    for name in needed:
+        absent = stages.find(name).absent(evidence.config, evidence.tokens)
+        if absent is not None:
+            return f"not applicable: {absent}"
+    changed = [name for name in needed if name in evidence.patched]
+    if changed:
+        return f"patched: {', '.join(changed[:3])}"
+    lacking = [name for name in needed if name not in evidence.whole]
+    if not lacking:
+        return None
+    cut = [name for name in lacking if name in evidence.sliced]
+    return f"sliced: {', '.join(cut[:3])}" if cut else f"not kept: {', '.join(lacking[:3])}"
+
+
+def _finite(name: str, values: Array) -> bool:
+    if stages.local_name(name) == "attn.scores":  # masked pairs are -inf by design
+        return not (np.isnan(values).any() or np.isposinf(values).any())
+    return bool(np.isfinite(values).all())
+
+
+def _unchecked(name: str, formula: str, reason: str) -> Identity:
+    return Identity(
+        name=name,
+        formula=formula,
+        max_abs=None,
+        rel=None,
+        norm_ratio=None,
+        holds=None,
+        reason=reason,
+    )
+
+
+def _judged(name: str, formula: str, measured: Measured, dtype: np.dtype[np.floating]) -> Identity:
+    allowed = tolerance(dtype, measured.width, measured.spread) * measured.scale
+    right = measured.right_norm
+    return Identity(
+        name=name,
+        formula=formula,
+        max_abs=measured.max_abs,
+        rel=measured.max_abs / measured.right_max if measured.right_max else None,
+        norm_ratio=measured.left_norm / right if right else None,
+        holds=measured.max_abs <= allowed,
+        reason=None,
+    )
+
+
+def tolerance(dtype: np.dtype[np.floating], width: int, spread: float) -> float:
+    """eps · (8 + sqrt(width) + spread): relative to the size of the terms."""
+    return float(np.finfo(dtype).eps) * (8.0 + float(width) ** 0.5 + spread)

@@ -1,0 +1,93 @@
+"""Where weights come from when nobody brings them: seeded, identity, zeros.
+
+`seeded` is the same on every platform: integers from a counter, mapped by exact arithmetic.
+For element i of a tensor:
+
+    key  = the first 8 bytes, little-endian, of sha256("{seed}/{tensor name}")
+    x    = mix(key + (i + 1) · 0x9E3779B97F4A7C15)          (mod 2^64; mix as in SplitMix64)
+    bell = (sum of the four 16-bit lanes of x) - 131070     (an integer, mean 0)
+    unit = bell / sqrt((2^32 - 1) / 3)                      (standard deviation 1)
+
+    matrix, table: unit / sqrt(fan_in)
+    bias:          0.1 · unit
+    gain:          (1 - gain_offset) + 0.1 · unit
+
+The products are made in float64 and rounded once to the dtype asked for. A tensor's numbers
+depend on the seed, its name and its shape alone, so adding a layer changes no other tensor.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from math import sqrt
+
+import numpy as np
+
+from compute.tensors import Tensor
+from compute.types import Array, DType
+
+Source = Callable[[Tensor], Array]
+"""Gives the values of a tensor of the config."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_UNIT = sqrt((2**32 - 1) / 3)  # the standard deviation of the centred sum of four lanes
+_CHUNK = 1 << 16
+_SPREAD = 0.1
+
+
+def seeded(seed: int, dtype: DType, gain_offset: float) -> Source:
+    """Bell-shaped numbers from (seed, name, index); the formula stands above."""
+
+    def source(tensor: Tensor) -> Array:
+        spread = 1 / sqrt(tensor.fan_in) if tensor.role in ("matrix", "table") else _SPREAD
+        centre = 1.0 - gain_offset if tensor.role == "gain" else 0.0
+        values = np.empty(tensor.size, dtype)
+        key = int.from_bytes(sha256(f"{seed}/{tensor.name}".encode()).digest()[:8], "little")
+        for start in range(0, tensor.size, _CHUNK):
+            piece = values[start : start + _CHUNK]
+            piece[...] = _bell(key, start, piece.size) * (spread / _UNIT) + centre
+        return values.reshape(tensor.shape)
+
+    return source
+
+
+def identity(dtype: DType, gain_offset: float) -> Source:
+    """Every matrix and table the (rectangular) identity, gains 1, biases 0, no positions.
+
+    Heads are concatenated first, so that head r reads and writes its own coordinates:
+    W_Q[r, i, j] = 1 where i = r · d_head + j, and likewise W_K, W_V and W_O.
+    """
+
+    def source(tensor: Tensor) -> Array:
+        if tensor.role == "gain":
+            return np.full(tensor.shape, 1.0 - gain_offset, dtype)
+        if tensor.role == "bias" or tensor.name == "pos_embed.W_pos":
+            return np.zeros(tensor.shape, dtype)
+        return _eye(tensor, dtype)
+
+    return source
+
+
+def zeros(dtype: DType) -> Source:
+    """Every number 0, gains too."""
+    return lambda tensor: np.zeros(tensor.shape, dtype)
+
+
+def _eye(tensor: Tensor, dtype: DType) -> Array:
+    if len(tensor.shape) == 2:
+        return np.eye(*tensor.shape, dtype=dtype)
+    heads, rows, columns = tensor.shape
+    if tensor.axes[1] == "d":  # reads the stream: (h, d, k), side by side (d, h k)
+        side_by_side = np.eye(rows, heads * columns, dtype=dtype)
+        return side_by_side.reshape(rows, heads, columns).swapaxes(0, 1).copy()
+    return np.eye(heads * rows, columns, dtype=dtype).reshape(tensor.shape)
+
+
+def _bell(key: int, start: int, count: int) -> Array:
+    """(count,) centred sums of four 16-bit lanes, exact integers as float64."""
+    steps = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    x = steps * np.uint64(_GOLDEN) + np.uint64(key)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    lanes = x.astype("<u8").view("<u2").reshape(count, 4)
+    return lanes.sum(axis=1, dtype=np.int64) - 131070.0

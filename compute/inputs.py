@@ -1,0 +1,91 @@
+"""An input against its model: widths, ids and masks, all misfits at once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from compute import positions
+from compute.config import ModelConfig
+from compute.errors import Fault, InputError, Place, refuse_if
+from compute.types import Bools, Inputs, Ints
+
+
+def check(inputs: Inputs, config: ModelConfig) -> Inputs:
+    """The input itself, or an InputError with every misfit (at most 20 a tensor)."""
+    faults = [*_read_faults(inputs, config), *_shape_faults(inputs)]
+    refuse_if(InputError, faults)
+    refuse_if(InputError, list(_position_faults(inputs, config)))
+    return inputs
+
+
+def with_tokens(inputs: Inputs, ids: Ints, real: Bools, batched: bool) -> Inputs:
+    """An input with token ids (b, n), their padding masked: key_mask AND real.
+
+    One row that is no batch loses its axis. A key_mask that does not fit is left to `check`.
+    """
+    token_ids, kept = (ids, real) if batched else (ids[0], real[0])
+    given = inputs.key_mask
+    if given is not None and given.shape not in (kept.shape, kept.shape[-1:]):
+        return replace(inputs, token_ids=token_ids)
+    key_mask = kept if given is None else kept & given
+    whole = given is None and bool(kept.all())
+    return replace(inputs, token_ids=token_ids, key_mask=None if whole else key_mask)
+
+
+def _read_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
+    if inputs.token_ids is not None:
+        yield from _token_faults(inputs.token_ids, config)
+    elif inputs.tensor is not None and inputs.tensor.shape[-1] != config.d_model:
+        expected = [*inputs.tensor.shape[:-1], config.d_model]
+        detail = f"Each position is a row of d_model = {config.d_model} numbers."
+        yield _shape("tensor", detail, expected, inputs.tensor.shape)
+
+
+def _token_faults(token_ids: Ints, config: ModelConfig) -> Iterator[Fault]:
+    if config.vocab is None:
+        detail = "This model has no vocab, so it reads a tensor, not token ids."
+        yield Fault(code="no_vocab", detail=detail, place=("token_ids",))
+        return
+    outside = (token_ids < 0) | (token_ids >= config.vocab)
+    detail = f"A token id is a whole number from 0 to {config.vocab - 1}."
+    yield from _at("token_ids", outside, token_ids, "out_of_vocabulary", detail)
+
+
+def _shape_faults(inputs: Inputs) -> Iterator[Fault]:
+    n = inputs.positions
+    rows = {"position_ids": (n,), "key_mask": (n,), "attention_mask": (n, n)}
+    for name, shape in rows.items():
+        values = getattr(inputs, name)
+        batched = () if inputs.batch is None else (inputs.batch, *shape)
+        if values is not None and values.shape not in (shape, batched):
+            either = f" or {list(batched)}" if batched else ""
+            detail = f"{name} must have the shape {list(shape)}{either} to fit the input."
+            yield _shape(name, detail, list(batched or shape), values.shape)
+
+
+def _position_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
+    limit = config.position.n_positions if config.position.kind == "learned" else None
+    if limit is None:
+        return
+    detail = f"The table of learned positions has the rows 0 to {limit - 1}."
+    if inputs.position_ids is not None:
+        outside = inputs.position_ids >= limit
+        yield from _at("position_ids", outside, inputs.position_ids, "out_of_positions", detail)
+    elif int(positions.ids_for(inputs).max()) >= limit:
+        detail = f"{detail} The input has {inputs.positions} positions."
+        expected, got = f"at most {limit} positions", inputs.positions
+        place = ("tensor" if inputs.token_ids is None else "token_ids",)
+        yield Fault(code="out_of_positions", detail=detail, place=place, expected=expected, got=got)
+
+
+def _at(name: str, wrong: Bools, values: Ints, code: str, detail: str) -> Iterator[Fault]:
+    for index in np.argwhere(wrong)[:20]:
+        place: Place = (name, *(int(i) for i in index))
+        yield Fault(code=code, detail=detail, place=place, got=int(values[tuple(index)]))
+
+
+def _shape(name: str, detail: str, expected: list[int], got: tuple[int, ...]) -> Fault:
+    return Fault(
+        code="shape_mismatch", detail=detail, place=(name,), expected=expected, got=list(got)
+    )

@@ -1,0 +1,57 @@
+"""Which keys a query may not attend to. True = forbidden here; requests say what is allowed."""
+
+from functools import reduce
+
+import numpy as np
+
+from compute.config import AttentionConfig
+from compute.types import Bools, Inputs
+
+
+def forbidden_pairs(
+    attention: AttentionConfig,
+    positions: int,
+    key_mask: Bools | None,
+    attention_mask: Bools | None,
+) -> Bools | None:
+    """(n, m), or (b, 1, n, m) where a mask has a batch axis; None where all pairs are allowed.
+
+    A pair is allowed where every rule allows it: causal (m <= n, by row), window (|n - m| <
+    window, which counts the query itself), key_mask (m) and attention_mask (n, m).
+    """
+    rules: list[Bools] = [
+        rule
+        for rule in (
+            _causal(positions) if attention.mask == "causal" else None,
+            _outside(positions, attention.window),
+            None if key_mask is None else ~key_mask[..., None, None, :],
+            None if attention_mask is None else ~attention_mask[..., None, :, :],
+        )
+        if rule is not None
+    ]
+    return reduce(_either, rules) if rules else None
+
+
+def for_inputs(attention: AttentionConfig, inputs: Inputs) -> Bools | None:
+    """The forbidden pairs of an input: its own masks and the config's rules."""
+    return forbidden_pairs(attention, inputs.positions, inputs.key_mask, inputs.attention_mask)
+
+
+def fully_masked(forbidden: Bools | None) -> Bools | None:
+    """(..., n): the queries with no allowed key, or None where nothing is masked."""
+    return None if forbidden is None else np.asarray(forbidden.all(axis=-1))
+
+
+def _either(x: Bools, y: Bools) -> Bools:
+    return np.logical_or(x, y)
+
+
+def _causal(positions: int) -> Bools:
+    return ~np.tri(positions, dtype=np.bool_)
+
+
+def _outside(positions: int, window: int | None) -> Bools | None:
+    if window is None or window >= positions:
+        return None
+    rows = np.arange(positions)
+    return np.abs(rows[:, None] - rows) >= window

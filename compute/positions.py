@@ -1,0 +1,99 @@
+"""Position vectors, rotations and biases, from position ids. Angles are made in float64."""
+
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+
+import numpy as np
+
+from compute import ops
+from compute.config import ModelConfig, PositionConfig
+from compute.types import Array, DType, Inputs, Ints
+
+Pair = Callable[[Array, Array, Array], Array]
+QueriesAndKeys = Generator[tuple[str, Array], Array, tuple[Array, Array]]
+Turn = Callable[[Array, Array], QueriesAndKeys]
+
+PAIRINGS: Mapping[str, Pair] = {"half": ops.rotate_half, "interleaved": ops.rotate_interleaved}
+
+
+def unrotated(Q: Array, K: Array) -> QueriesAndKeys:
+    """Q and K as projected: the rotated stages do not exist, so nothing is yielded."""
+    return Q, K
+    yield  # an equation, though an empty one
+
+
+def rotated(pair: Pair, cos: Array, sin: Array, Q: Array, K: Array) -> QueriesAndKeys:
+    """Q and K turned by their positions: (..., h, n, k), (..., g, m, k) -> same. RoFormer, 3.2."""
+    q_rot = yield "attn.q_rot", pair(Q, cos, sin)
+    k_rot = yield "attn.k_rot", pair(K, cos, sin)
+    return q_rot, k_rot
+
+
+def ids_for(inputs: Inputs) -> Ints:
+    """The position ids given, or 0, 1, 2, … counted from the first key that may be attended.
+
+    So left padding (a run of masked keys in front) does not move the positions of what follows;
+    a masked key further on keeps its place. (n) or (b, n).
+    """
+    rows = np.arange(inputs.positions, dtype=np.int64)
+    if inputs.position_ids is not None:
+        return inputs.position_ids
+    if inputs.key_mask is None:
+        return rows
+    padding = np.logical_and.accumulate(~inputs.key_mask, axis=-1).sum(axis=-1)
+    return np.maximum(rows - padding[..., None], 0)
+
+
+def sinusoids(position_ids: Ints, d_model: int, dtype: DType) -> Array:
+    """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same): (..., n) -> (..., n, d).
+
+    Attention Is All You Need, section 3.5. With an odd d the last column is a sine.
+    """
+    even = np.arange(0, d_model, 2)
+    angles = position_ids[..., None] / 10000.0 ** (even / d_model)
+    table = np.empty((*position_ids.shape, d_model))
+    table[..., 0::2] = np.sin(angles)
+    table[..., 1::2] = np.cos(angles[..., : d_model // 2])
+    return table.astype(dtype)
+
+
+def frequencies(position: PositionConfig) -> Array:
+    """theta^(-2i/r), radians a position, for pair i of the r rotated coordinates: (r/2)."""
+    even = np.arange(0, position.rotary_dim, 2)
+    return np.asarray(position.theta ** -(even / position.rotary_dim))
+
+
+def turn_for(position: PositionConfig, position_ids: Ints, dtype: DType) -> Turn:
+    """How queries and keys turn at these positions: not at all, unless RoPE is on.
+
+    The angles are position · frequency, (n, r/2), or (b, 1, n, r/2) with ids of their own a row.
+    """
+    if position.kind != "rope":
+        return unrotated
+    angles = position_ids[..., None] * frequencies(position)
+    if angles.ndim == 3:  # a batch axis: leave room for the heads
+        angles = angles[:, None]
+    cos, sin = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+    return partial(rotated, PAIRINGS[position.pairing], cos, sin)
+
+
+def alibi_slopes(n_heads: int, rule: str) -> Array:
+    """The slope of each head: (h).
+
+    geometric: 2^(-8 (i+1) / h). bloom: the same where h is a power of two; else the slopes of
+    the largest power of two c below h, then every other one of 2c (ALiBi, and BLOOM's code).
+    """
+    power = 1 << (n_heads.bit_length() - 1)
+    if rule == "geometric" or power == n_heads:
+        return 2.0 ** (-8.0 * np.arange(1, n_heads + 1) / n_heads)
+    rest = 2.0 ** (-8.0 * np.arange(1, 2 * (n_heads - power), 2) / (2 * power))
+    return np.concatenate([alibi_slopes(power, rule), rest])
+
+
+def score_bias(config: ModelConfig, position_ids: Ints, dtype: DType) -> Array | None:
+    """ALiBi: -slope_h |p_n - p_m|, added to scaled scores: (h, n, m) or (b, h, n, m)."""
+    if config.position.kind != "alibi":
+        return None
+    distance = np.abs(position_ids[..., :, None] - position_ids[..., None, :])
+    slopes = alibi_slopes(config.attention.n_heads, config.position.alibi_rule)
+    return (-slopes[:, None, None] * distance[..., None, :, :]).astype(dtype)

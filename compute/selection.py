@@ -1,0 +1,177 @@
+"""What a request asks to see, resolved against this model: which stages, whole or sliced."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from compute import spelling, stages
+from compute.config import ModelConfig
+from compute.errors import Fault, SelectionError, refuse_if
+from compute.stages import Stage
+from compute.types import AXES, Selected
+
+_LETTERS = {word: letter for letter, word in AXES.items() if letter != "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One stage of the answer; `where` has axis letters and indices counted from the start."""
+
+    name: str
+    stage: Stage
+    where: Mapping[str, tuple[int, ...]]
+    summary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The stages wanted, in the catalogue's order, and those only a wildcard met, with why not."""
+
+    wanted: tuple[Wanted, ...]
+    absent: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a selection is resolved against: the config, the kind of input, the axes' lengths."""
+
+    config: ModelConfig
+    tokens: bool
+    lengths: Mapping[str, int]
+
+    def absence(self, stage: Stage) -> str | None:
+        """Why a stage does not exist here, or None."""
+        return stage.absent(self.config, self.tokens)
+
+
+def resolve(asked: Sequence[Selected] | None, scene: Scene) -> Selection:
+    """The Selection, or a SelectionError with every fault; None asks for the default answer.
+
+    The default: every primary stage that exists, and head_out.
+    """
+    if asked is None:
+        return _default(scene)
+    wanted: dict[str, Wanted] = {}
+    absent: dict[str, str] = {}
+    faults: list[Fault] = []
+    for index, selected in enumerate(asked):
+        faults += _add(selected, index, scene, wanted, absent)
+    refuse_if(SelectionError, faults)
+    return Selection(_sorted(wanted, scene.config.n_layers), absent)
+
+
+def _default(scene: Scene) -> Selection:
+    ordered = stages.in_order(scene.config.n_layers)
+    return Selection(
+        tuple(
+            Wanted(name, stage, {}, False)
+            for name, stage in ordered
+            if stage.by_default and scene.absence(stage) is None
+        ),
+        {},
+    )
+
+
+def _sorted(wanted: Mapping[str, Wanted], n_layers: int) -> tuple[Wanted, ...]:
+    return tuple(wanted[name] for name, _ in stages.in_order(n_layers) if name in wanted)
+
+
+def _add(
+    selected: Selected,
+    index: int,
+    scene: Scene,
+    wanted: dict[str, Wanted],
+    absent: dict[str, str],
+) -> Iterator[Fault]:
+    found = spelling.meanings(selected.name, scene.config)
+    if not found:
+        yield _unknown(selected.name, index, scene)
+    for meaning in found:
+        reason = scene.absence(meaning.stage)
+        if reason is None:
+            yield from _want(selected, index, meaning, scene, wanted)
+        elif meaning.outright:
+            yield _absent(selected.name, meaning.stage, reason, index)
+        else:
+            absent.update((name, reason) for name in meaning.names())
+
+
+def _want(
+    selected: Selected,
+    index: int,
+    meaning: spelling.Meaning,
+    scene: Scene,
+    wanted: dict[str, Wanted],
+) -> Iterator[Fault]:
+    where, faults = _where(selected, index, meaning.stage, scene)
+    yield from faults
+    for name in meaning.names():
+        new = Wanted(name, meaning.stage, where, selected.summary)
+        if wanted.setdefault(name, new) != new:
+            yield Fault(
+                code="selected_twice",
+                detail=f"{name} is selected twice, with different slices or summary.",
+                place=(index,),
+            )
+
+
+def _where(
+    selected: Selected, index: int, stage: Stage, scene: Scene
+) -> tuple[dict[str, tuple[int, ...]], list[Fault]]:
+    axes = stages.axes_of(stage, "b" in scene.lengths)
+    where: dict[str, tuple[int, ...]] = {}
+    faults: list[Fault] = []
+    for word, indices in selected.where.items():
+        letter = _LETTERS[word]
+        if letter not in axes:
+            faults.append(_no_axis(stage, axes, word, index))
+            continue
+        length = scene.lengths[letter]
+        faults += _outside(word, indices, length, index)
+        where[letter] = tuple(i % length for i in indices)
+    if stage.name == "attn.source_out" and "position" not in selected.where:
+        faults.append(_needs_position(stage, index))
+    return where, faults
+
+
+def _outside(word: str, indices: Sequence[int], length: int, index: int) -> Iterator[Fault]:
+    for at, value in enumerate(indices):
+        if not -length <= value < length:
+            yield Fault(
+                code="index_out_of_range",
+                detail=f"{word} has {length} entries: 0 to {length - 1}, or counted from the end.",
+                place=(index, word, at),
+                expected=f"from {-length} to {length - 1}",
+                got=value,
+            )
+
+
+def _no_axis(stage: Stage, axes: Sequence[str], word: str, index: int) -> Fault:
+    words = [AXES[letter] for letter in axes]
+    detail = f"{stage.name} has no axis {word}; its axes are {', '.join(words)}."
+    return Fault(code="no_such_axis", detail=detail, place=(index, word), expected=words)
+
+
+def _needs_position(stage: Stage, index: int) -> Fault:
+    detail = f"{stage.name} is given for chosen receiving positions: say which in position."
+    return Fault(code="position_needed", detail=detail, place=(index,), expected="position: [...]")
+
+
+def _absent(asked: str, stage: Stage, reason: str, index: int) -> Fault:
+    detail = f"{asked}: this model has no {stage.name} ({reason}). It exists where {stage.exists}."
+    return Fault(code="stage_absent", detail=detail, place=(index,), expected=stage.exists)
+
+
+def _unknown(asked: str, index: int, scene: Scene) -> Fault:
+    spelled = spelling.spellings(scene.config)
+    elsewhere = spelling.known_for_others(asked)
+    close = get_close_matches(asked.split(".", 2)[-1], list(spelled), n=3)
+    hint = (
+        f" Did you mean {', '.join(close)}?"
+        if close
+        else " The catalogue of stages lists them all."
+    )
+    n_layers = scene.config.n_layers
+    layers = f" The blocks are 0 to {n_layers - 1}." if asked.startswith("blocks.") else ""
+    detail = elsewhere or f"No stage is called so.{layers}{hint}"
+    return Fault(code="unknown_stage", detail=detail, place=(index,), expected=close or None)

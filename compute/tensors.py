@@ -1,0 +1,146 @@
+"""Which tensors a config has, with their axes and shapes: the one list of weights.
+
+Row vectors throughout: `x @ W`. Axes use the glossary's letters; heads come first.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from compute.config import ModelConfig, NormConfig
+from compute.types import AXES
+
+Role = Literal["matrix", "table", "gain", "bias"]
+"""matrix: multiplies; table: looked up by row; gain and bias: of a norm or a product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named weight: axis letters, shape, what it is, and how many numbers feed one output."""
+
+    name: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    role: Role
+    fan_in: int
+    part: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The axis words, as `where` uses them."""
+        return tuple(AXES[letter] for letter in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return prod(self.shape)
+
+
+def tensors(config: ModelConfig) -> dict[str, Tensor]:
+    """Name -> tensor for every weight of a config, in order of use."""
+    return {tensor.name: tensor for tensor in _all(config)}
+
+
+def parameter_counts(config: ModelConfig) -> dict[str, int]:
+    """Numbers held, by part: total, embedding, matrices, biases, norms, readout."""
+    counts = dict.fromkeys(("embedding", "matrices", "biases", "norms", "readout"), 0)
+    for tensor in _all(config):
+        counts[tensor.part] += tensor.size
+    return {"total": sum(counts.values()), **counts}
+
+
+def _all(config: ModelConfig) -> Iterator[Tensor]:
+    yield from _embedding(config)
+    for layer in range(config.n_layers):
+        prefix = f"blocks.{layer}."
+        if config.attention.kind != "none":
+            yield from _norm(f"{prefix}norm1", config)
+            yield from _attention(f"{prefix}attn.", config)
+        if config.ffn.kind != "none":
+            yield from _norm(f"{prefix}norm2", config)
+            yield from _ffn(f"{prefix}ffn.", config)
+    if config.final_norm:
+        yield from _norm("final_norm", config)
+    yield from _readout(config)
+
+
+def _lengths(config: ModelConfig) -> Mapping[str, int]:
+    attention = config.attention
+    return {
+        "d": config.d_model,
+        "h": attention.n_heads,
+        "g": attention.n_kv_heads,
+        "k": attention.d_head,
+        "v": attention.d_value,
+        "f": config.ffn.d_ff,
+        "V": config.vocab or 0,
+        "n": config.position.n_positions,
+    }
+
+
+def _tensor(config: ModelConfig, name: str, axes: str, role: Role, fan: str, part: str) -> Tensor:
+    lengths = _lengths(config)
+    letters = tuple(axes.split())
+    shape = tuple(lengths[letter] for letter in letters)
+    return Tensor(name, letters, shape, role, prod(lengths[x] for x in fan.split()), part)
+
+
+def _embedding(config: ModelConfig) -> Iterator[Tensor]:
+    if config.vocab is not None:
+        yield _tensor(config, "embed.W_E", "V d", "table", "d", "embedding")
+    if config.position.kind == "learned":
+        yield _tensor(config, "pos_embed.W_pos", "n d", "table", "d", "embedding")
+
+
+def _norm(name: str, config: ModelConfig) -> Iterator[Tensor]:
+    norm: NormConfig = config.norm
+    if norm.kind != "none":
+        yield _tensor(config, f"{name}.weight", "d", "gain", "d", "norms")
+    if norm.kind == "layernorm":
+        yield _tensor(config, f"{name}.bias", "d", "bias", "d", "norms")
+
+
+def _attention(prefix: str, config: ModelConfig) -> Iterator[Tensor]:
+    bias = config.attention.bias
+    rows = (
+        ("W_Q", "h d k", "d", True),
+        ("W_K", "g d k", "d", True),
+        ("W_V", "g d v", "d", True),
+        ("W_O", "h v d", "h v", True),
+        ("b_Q", "h k", "d", bias.q),
+        ("b_K", "g k", "d", bias.k),
+        ("b_V", "g v", "d", bias.v),
+        ("b_O", "d", "d", bias.o),
+    )
+    yield from _rows(config, prefix, rows)
+
+
+def _ffn(prefix: str, config: ModelConfig) -> Iterator[Tensor]:
+    ffn = config.ffn
+    rows = (
+        ("W_in", "d f", "d", True),
+        ("W_gate", "d f", "d", ffn.kind == "gated"),
+        ("W_out", "f d", "f", True),
+        ("b_in", "f", "d", ffn.bias.in_),
+        ("b_gate", "f", "d", ffn.bias.gate),
+        ("b_out", "d", "d", ffn.bias.out),
+    )
+    yield from _rows(config, prefix, rows)
+
+
+def _rows(
+    config: ModelConfig, prefix: str, rows: tuple[tuple[str, str, str, bool], ...]
+) -> Iterator[Tensor]:
+    for name, axes, fan, present in rows:
+        if present and name.startswith("W"):
+            yield _tensor(config, prefix + name, axes, "matrix", fan, "matrices")
+        elif present:
+            yield _tensor(config, prefix + name, axes, "bias", fan, "biases")
+
+
+def _readout(config: ModelConfig) -> Iterator[Tensor]:
+    if config.vocab is not None and not config.tied:
+        yield _tensor(config, "unembed.W_U", "d V", "matrix", "d", "readout")
+    if config.unembed_bias:
+        yield _tensor(config, "unembed.b_U", "V", "bias", "d", "readout")

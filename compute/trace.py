@@ -1,0 +1,110 @@
+"""One traced run: from a config, weights, an input and a selection to the stages asked for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from compute import cost, derived, driver, identities, masks, stages
+from compute.config import ModelConfig
+from compute.driver import Patch
+from compute.identities import Evidence, Identity
+from compute.model import model
+from compute.selection import Selection, Wanted
+from compute.types import Array, Bools, Inputs
+from compute.weights import ModelWeights, frozen
+
+
+def _never() -> None:
+    """The check of a run that nobody stops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """A run before it is run. `check` is called before each stage and may raise to stop it."""
+
+    config: ModelConfig
+    weights: ModelWeights
+    inputs: Inputs
+    selection: Selection
+    patches: Mapping[str, Patch] = field(default_factory=dict)
+    check: Callable[[], None] = _never
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A stage of the answer: what was wanted and its values, sliced as asked."""
+
+    wanted: Wanted
+    values: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A finished run: the stages in the order they were computed, and all that was kept whole."""
+
+    run: Run
+    made: tuple[Made, ...]
+    whole: Mapping[str, Array]
+
+
+def trace(run: Run) -> Trace:
+    """Run the equations up to the last stage needed; derive and slice what was asked for."""
+    waiting = _by_source(run)
+    whole: dict[str, Array] = {}
+    made: list[Made] = []
+    for name, values in _kept(run):
+        whole[name] = values
+        for wanted, sources in waiting[name]:
+            if all(source in whole for source in sources):
+                made.append(_made(run, wanted, tuple(whole[source] for source in sources)))
+    whole.update((m.wanted.name, m.values) for m in made if _is_whole_and_derived(m.wanted))
+    return Trace(run, tuple(made), whole)
+
+
+def identities_of(traced: Trace) -> list[Identity]:
+    """Every identity of the run's config, checked where its stages were kept whole."""
+    run = traced.run
+    evidence = Evidence(
+        config=run.config,
+        tokens=run.inputs.token_ids is not None,
+        whole=traced.whole,
+        sliced=frozenset(wanted.name for wanted in run.selection.wanted if wanted.where),
+        patched=frozenset(run.patches),
+        weights=run.weights,
+        fully_masked=fully_masked(run),
+    )
+    return list(identities.check(evidence))
+
+
+def fully_masked(run: Run) -> Bools | None:
+    """The queries with no allowed key, (n) or (b, 1, n); None where nothing is masked."""
+    return masks.fully_masked(masks.for_inputs(run.config.attention, run.inputs))
+
+
+def _kept(run: Run) -> Iterator[tuple[str, Array]]:
+    equations = driver.checked(model(run.config, run.weights, run.inputs), run.check)
+    keep = cost.kept_stages(run.selection, run.config)
+    return driver.stream(equations, keep, run.patches)
+
+
+def _by_source(run: Run) -> Mapping[str, list[tuple[Wanted, tuple[str, ...]]]]:
+    """Primary stage -> the wanted stages made of it, each with all its sources."""
+    waiting: dict[str, list[tuple[Wanted, tuple[str, ...]]]] = {}
+    for wanted in run.selection.wanted:
+        sources = cost.sources(wanted, run.config)
+        for source in sources:
+            waiting.setdefault(source, []).append((wanted, sources))
+    return waiting
+
+
+def _made(run: Run, wanted: Wanted, sources: tuple[Array, ...]) -> Made:
+    stage = wanted.stage
+    if not stage.derived:
+        return Made(wanted, derived.cut(sources[0], stage.axes, wanted.where))
+    layer = stages.layer_of(wanted.name) or 0
+    attention = run.weights.blocks[layer].attention
+    values = derived.DERIVE[stage.name](sources, attention, wanted.where)
+    return Made(wanted, frozen(values))
+
+
+def _is_whole_and_derived(wanted: Wanted) -> bool:
+    return wanted.stage.derived and not wanted.where
