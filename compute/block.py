@@ -21,7 +21,7 @@ def pre_norm_block(X: Array, w: BlockWeights, setting: Setting) -> Equations:
     attn_out = yield "attn_out", (yield from attention(norm1, w.attention, setting))
     resid_mid = yield "resid_mid", resid_pre + attn_out
     norm2 = yield from setting.norm("norm2", resid_mid, w.norm2)
-    ffn_out = yield "ffn_out", (yield from setting.feed_forward(norm2, w.ffn, setting.activation))
+    ffn_out = yield "ffn_out", (yield from setting.feed_forward(norm2, w.ffn))
     return (yield "resid_post", resid_mid + ffn_out)
 
 
@@ -32,10 +32,7 @@ def post_norm_block(X: Array, w: BlockWeights, setting: Setting) -> Equations:
     attn_sum = yield "attn_sum", resid_pre + attn_out
     norm1 = yield from setting.norm("norm1", attn_sum, w.norm1)
     resid_mid = yield "resid_mid", norm1
-    ffn_out = yield (
-        "ffn_out",
-        (yield from setting.feed_forward(resid_mid, w.ffn, setting.activation)),
-    )
+    ffn_out = yield "ffn_out", (yield from setting.feed_forward(resid_mid, w.ffn))
     ffn_sum = yield "ffn_sum", resid_mid + ffn_out
     norm2 = yield from setting.norm("norm2", ffn_sum, w.norm2)
     return (yield "resid_post", norm2)
@@ -62,17 +59,14 @@ def pre_norm_ffn(X: Array, w: BlockWeights, setting: Setting) -> Equations:
     """Z = X + FFN(LN2(X)): a block without attention."""
     resid_pre = yield "resid_pre", X
     norm2 = yield from setting.norm("norm2", resid_pre, w.norm2)
-    ffn_out = yield "ffn_out", (yield from setting.feed_forward(norm2, w.ffn, setting.activation))
+    ffn_out = yield "ffn_out", (yield from setting.feed_forward(norm2, w.ffn))
     return (yield "resid_post", resid_pre + ffn_out)
 
 
 def post_norm_ffn(X: Array, w: BlockWeights, setting: Setting) -> Equations:
     """Z = LN2(X + FFN(X)): a block without attention."""
     resid_pre = yield "resid_pre", X
-    ffn_out = yield (
-        "ffn_out",
-        (yield from setting.feed_forward(resid_pre, w.ffn, setting.activation)),
-    )
+    ffn_out = yield "ffn_out", (yield from setting.feed_forward(resid_pre, w.ffn))
     ffn_sum = yield "ffn_sum", resid_pre + ffn_out
     norm2 = yield from setting.norm("norm2", ffn_sum, w.norm2)
     return (yield "resid_post", norm2)

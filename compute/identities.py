@@ -76,7 +76,11 @@ def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
     )
     if not all(_finite(stage, evidence.whole[stage]) for stage in needed):
         return _unchecked(name, route.formula, "a stage is not finite")
-    return _judged(name, route.formula, route.measure(operands), operands.values[-1].dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers: said below
+        measured = route.measure(operands)
+    if not np.isfinite(measured.scale):
+        return _unchecked(name, route.formula, "the terms are too large to be squared")
+    return _judged(name, route.formula, measured, operands.values[0].dtype)
 
 
 def _place(prefix: str, stage: str) -> str:

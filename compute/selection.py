@@ -166,11 +166,7 @@ def _unknown(asked: str, index: int, scene: Scene) -> Fault:
     spelled = spelling.spellings(scene.config)
     elsewhere = spelling.known_for_others(asked)
     close = get_close_matches(asked.split(".", 2)[-1], list(spelled), n=3)
-    hint = (
-        f" Did you mean {', '.join(close)}?"
-        if close
-        else " The catalogue of stages lists them all."
-    )
+    hint = f" Near it: {', '.join(close)}." if close else " The catalogue of stages lists them all."
     n_layers = scene.config.n_layers
     layers = f" The blocks are 0 to {n_layers - 1}." if asked.startswith("blocks.") else ""
     detail = elsewhere or f"No stage is called so.{layers}{hint}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from compute import masks, positions
 from compute.config import ModelConfig
-from compute.ffn import FEED_FORWARDS, FeedForward
+from compute.ffn import FeedForward, feed_forward_for
 from compute.norms import NORMS, Norm
 from compute.positions import Turn
 from compute.types import Array, Bools, DType, Inputs
@@ -19,7 +19,6 @@ class Setting:
 
     norm: Norm
     feed_forward: FeedForward
-    activation: str
     scale: float
     turn: Turn
     bias: Array | None
@@ -31,8 +30,7 @@ def setting_for(config: ModelConfig, inputs: Inputs, dtype: DType) -> Setting:
     position_ids = positions.ids_for(inputs)
     return Setting(
         norm=NORMS[config.norm.kind],
-        feed_forward=FEED_FORWARDS[config.ffn.kind],
-        activation=config.ffn.activation,
+        feed_forward=feed_forward_for(config.ffn),
         scale=config.attention.scale,
         turn=positions.turn_for(config.position, position_ids, dtype),
         bias=positions.score_bias(config, position_ids, dtype),
