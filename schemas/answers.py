@@ -1,0 +1,137 @@
+"""What a trace answers. Keys that may be missing are NotRequired; all others are always there."""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+from compute.types import DType
+
+Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+Run = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+Nonfinite = TypedDict(
+    "Nonfinite",
+    {"-inf": NotRequired[list[Run]], "+inf": NotRequired[list[Run]], "nan": NotRequired[list[Run]]},
+)
+"""Which nulls stand for what: runs of [offset, length] in row order."""
+
+
+class Summary(TypedDict):
+    """Measures of each row over its finite entries: nested like the tensor, less its last axis."""
+
+    norm: Annotated[list[JsonValue], Field(description="Square root of the sum of squares.")]
+    rms: Annotated[list[JsonValue], Field(description="Square root of the mean of squares.")]
+    mean: list[JsonValue]
+    min: list[JsonValue]
+    max: list[JsonValue]
+
+
+class TensorAnswer(TypedDict):
+    """One stage. Numbers print in the shortest form that reads back to the same bits."""
+
+    symbol: Annotated[str | None, Field(description="The article's symbol.")]
+    axes: Annotated[list[str], Field(description="What each axis counts.")]
+    shape: list[int]
+    dtype: DType
+    index: NotRequired[
+        Annotated[dict[str, list[int]], Field(description="Sliced axes: which entries these are.")]
+    ]
+    data: NotRequired[
+        Annotated[
+            list[JsonValue],
+            Field(description="Nested lists of numbers; null where there is no finite number."),
+        ]
+    ]
+    summary: NotRequired[Annotated[Summary, Field(description="In the place of data, if asked.")]]
+    nonfinite: NotRequired[
+        Annotated[
+            Literal["-inf"] | Nonfinite,
+            Field(description='"-inf": every null is -inf, a masked score. Absent: no nulls.'),
+        ]
+    ]
+
+
+class ModelAnswer(TypedDict):
+    """The model that ran."""
+
+    name: Annotated[str | None, Field(description="null for a model written out.")]
+    digest: Annotated[
+        Sha256, Field(description="Of the content or seed, the config, and what was changed.")
+    ]
+    config: Annotated[dict[str, JsonValue], Field(description="Resolved, nothing optional.")]
+    overrides: Annotated[list[str], Field(description="What of a named model was overridden.")]
+
+
+class InputAnswer(TypedDict):
+    """The input as the model read it."""
+
+    positions: int
+    batch: Annotated[int | None, Field(description="null where the input has no batch axis.")]
+    tokens: Annotated[
+        list[JsonValue] | None, Field(description="The ids as text, for a model with a tokenizer.")
+    ]
+    token_ids: list[JsonValue] | None
+    position_ids: Annotated[list[JsonValue], Field(description="As used.")]
+    key_mask: Annotated[
+        list[JsonValue] | None, Field(description="As used; padding and a given mask joined.")
+    ]
+
+
+class MaskedRows(TypedDict):
+    """Positions whose every key is masked: their pattern and mixture are zeros."""
+
+    stage: str
+    batch: NotRequired[int]
+    position: list[int]
+
+
+class NextToken(TypedDict):
+    """The greedy continuation's first token."""
+
+    position: Annotated[int, Field(description="The last row that may be attended to.")]
+    token_id: int
+    token: str | None
+    logit: float | None
+
+
+class IdentityAnswer(TypedDict):
+    """Two routes to one state, and how far they are apart."""
+
+    name: str
+    formula: str
+    max_abs: Annotated[float | None, Field(description="Largest |left - right|.")]
+    rel: Annotated[float | None, Field(description="That over the largest |right|.")]
+    norm_ratio: Annotated[float | None, Field(description="Norm of left over norm of right.")]
+    holds: Annotated[bool | None, Field(description="null: not checked, for the reason given.")]
+    reason: str | None
+
+
+class CostAnswer(TypedDict):
+    """What the run cost, known before it ran."""
+
+    parameters: int
+    flops: Annotated[int, Field(description="2 for each multiply-add of a matrix product.")]
+    elements: Annotated[int, Field(description="Numbers in `tensors`.")]
+    bytes: Annotated[int, Field(description="Weights, kept stages and temporaries.")]
+
+
+class TraceAnswer(TypedDict):
+    """The states asked for, in the order they were computed, and what ties them together."""
+
+    model: ModelAnswer
+    input: InputAnswer
+    tensors: dict[str, TensorAnswer]
+    absent: Annotated[
+        dict[str, str], Field(description="Stages only a wildcard met: why there are none.")
+    ]
+    fully_masked_rows: list[MaskedRows]
+    next_token: Annotated[
+        NextToken | list[NextToken] | None,
+        Field(description="One for each row of a batch; null where logits were not kept whole."),
+    ]
+    identities: Annotated[
+        list[IdentityAnswer] | None, Field(description="null where they were turned off.")
+    ]
+    cost: CostAnswer

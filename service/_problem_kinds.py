@@ -1,0 +1,165 @@
+"""The rows of the catalogue of problems. Read through `service.problems`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of problem: its code, status, title and what it means."""
+
+    code: str
+    status: int
+    title: str
+    meaning: str
+
+    @property
+    def type(self) -> str:
+        """The address that explains it."""
+        return f"/problems/{self.code}"
+
+
+_KINDS = (
+    Kind(
+        "malformed-json",
+        400,
+        "The body is not JSON",
+        "The body must be one JSON text (RFC 8259) in UTF-8, without a byte order mark, NaN or "
+        "Infinity.",
+    ),
+    Kind(
+        "cors-refused",
+        400,
+        "Not allowed from this origin",
+        "A page of another origin asked first whether it may send a request, and it may not. The "
+        "setting GLASSBLOCK_CORS_ORIGINS lists the origins that may.",
+    ),
+    Kind(
+        "not-found",
+        404,
+        "Nothing is at this address",
+        "The address is misspelt, or belongs to another version. GET / names the calls there are.",
+    ),
+    Kind(
+        "unknown-model",
+        404,
+        "There is no model of this name",
+        "The member `models` lists the names there are; GET /v1/models describes them.",
+    ),
+    Kind(
+        "method-not-allowed",
+        405,
+        "The address takes another method",
+        "The header Allow names the methods it takes.",
+    ),
+    Kind(
+        "not-acceptable",
+        406,
+        "No form of the answer is acceptable",
+        "The header Accept leaves no form in which this call answers. Leave it out, or let it "
+        "include application/json.",
+    ),
+    Kind(
+        "slow-body",
+        408,
+        "The body took too long",
+        "The whole body must arrive within the limit body_seconds. The connection is closed.",
+    ),
+    Kind(
+        "body-too-large",
+        413,
+        "The body is too large",
+        "The body has more bytes than the limit body_bytes. Send fewer or shorter numbers, or name "
+        "a model in the place of its weights.",
+    ),
+    Kind(
+        "beyond-limit",
+        413,
+        "The request is beyond a limit",
+        "Answering would need more than this service allows. The member `limit` says which limit; "
+        "`estimate`, where it is there, what the request would cost by parts; `advice` what would "
+        "fit. GET /v1/limits lists all limits.",
+    ),
+    Kind(
+        "unsupported-media-type",
+        415,
+        "The body has the wrong media type",
+        "A body is sent as Content-Type: application/json, in UTF-8 and not compressed.",
+    ),
+    Kind(
+        "invalid-request",
+        422,
+        "The request breaks a rule",
+        "Keys are missing, unknown or of the wrong kind; `errors` says where. The OpenAPI document "
+        "describes each request.",
+    ),
+    Kind(
+        "config-rule",
+        422,
+        "The config contradicts itself",
+        "Each field is well-formed, but they do not fit together.",
+    ),
+    Kind(
+        "shape-mismatch",
+        422,
+        "Tensors do not fit the config",
+        "A tensor or an edit names what the config does not have, or has another shape than the "
+        "config gives it.",
+    ),
+    Kind(
+        "invalid-input",
+        422,
+        "The input does not fit the model",
+        "The input's shape, tokens, positions or masks are not what the model can read.",
+    ),
+    Kind(
+        "invalid-selection",
+        422,
+        "The selection cannot be answered",
+        "`select` names a stage that is unknown or that this config does not have, or slices an "
+        "axis that the stage does not have. GET /v1/stages lists every stage and when it exists.",
+    ),
+    Kind(
+        "broken-model",
+        422,
+        "The model cannot be read",
+        "The folder of the named model holds something else than a model of a known form.",
+    ),
+    Kind(
+        "internal",
+        500,
+        "The service failed",
+        "A fault of the service, not of the request. `instance` finds it in the service's log.",
+    ),
+    Kind(
+        "busy",
+        503,
+        "Too many requests are waiting",
+        "Others are computing, and the queue is full or did not move. The header Retry-After says "
+        "in how many seconds to try again.",
+    ),
+    Kind(
+        "draining",
+        503,
+        "The service is stopping",
+        "It finishes what it has begun and takes nothing new. The header Retry-After says when to "
+        "try again.",
+    ),
+    Kind(
+        "out-of-memory",
+        503,
+        "There is no memory left",
+        "The machine has less memory free than this request needs. Try again later, or ask for "
+        "less.",
+    ),
+    Kind(
+        "deadline",
+        504,
+        "The request took too long",
+        "It was stopped at the limit deadline_seconds. Ask for less.",
+    ),
+)
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.code: kind for kind in _KINDS})
+"""Code -> kind."""

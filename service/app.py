@@ -1,0 +1,71 @@
+"""The application: routes, and around them the log, the errors and CORS."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from starlette.middleware import Middleware
+
+from service import __version__, docs_page, errors, middleware, state
+from service.routes import limits, models, operations, stages, trace
+from service.settings import Settings
+
+DESCRIPTION = (
+    "Runs a transformer block, or a stack of them, and returns every intermediate state. "
+    "GET /v1/stages names them all."
+)
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service with these settings, or with those of the environment."""
+    chosen = Settings() if settings is None else settings
+    app = FastAPI(
+        title="Glassblock",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        lifespan=_lifespan,
+        middleware=_around(chosen),
+        exception_handlers=dict.fromkeys(errors.HANDLED, middleware.Handler(chosen.faults)),
+    )
+    app.state.glassblock = state.make(chosen)
+    for router in (operations.router, docs_page.router, _version_1()):
+        app.include_router(router)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+def _version_1() -> APIRouter:
+    router = APIRouter(prefix="/v1")
+    for module in (trace, models, stages, limits):
+        router.include_router(module.router)
+    return router
+
+
+def _around(settings: Settings) -> list[Middleware]:
+    """Outermost first. Without origins no page of another site reads anything: no CORS at all."""
+    cors = Middleware(
+        middleware.Cors,
+        allow_origins=settings.cors_origins,
+        allow_methods=("GET", "POST", "PUT", "DELETE"),
+        allow_headers=("Content-Type", "Authorization"),
+        expose_headers=("Server-Timing", "Retry-After"),
+        max_age=600,
+    )
+    inner = [
+        Middleware(middleware.RequestLog),
+        Middleware(middleware.CatchAll, most=settings.faults),
+    ]
+    return [cors, *inner] if settings.cors_origins else inner
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.glassblock.admission.drain()

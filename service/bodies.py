@@ -1,0 +1,132 @@
+"""The body of a request: negotiated, bounded in size and time, parsed as JSON.
+
+A body that is refused before it was read is discarded by the server as it arrives, so the
+connection stays usable; after a 408 it is closed.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import anyio
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from service import errors
+from service.settings import Settings
+
+JSON = "application/json"
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def read(request: Request, settings: Settings, offered: Sequence[str] = (JSON,)) -> bytes:
+    """The body of a request that sends JSON and takes one of the offered media types.
+
+    Raises UnsupportedMedia, NotAcceptable, BodyTooLarge, SlowBody, and Starlette's
+    ClientDisconnect where the client goes away.
+    """
+    _refuse_other_media(request.headers)
+    if not any(acceptable(request.headers.getlist("accept"), media) for media in offered):
+        raise errors.NotAcceptable(offered)
+    _refuse_announced_size(request.headers, settings.body_bytes)
+    try:
+        with anyio.fail_after(settings.body_seconds):
+            return await _counted(request, settings.body_bytes)
+    except TimeoutError:
+        raise errors.SlowBody(settings.body_seconds) from None
+
+
+def parse(body: bytes, model: type[Model]) -> Model:
+    """The body as a request model; MalformedJson, or InvalidRequest with every fault located."""
+    raw = load(body)
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise errors.InvalidRequest(error, raw) from None
+
+
+def load(body: bytes) -> object:
+    """The body as JSON; MalformedJson says where it stops being JSON and quotes nothing."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise errors.MalformedJson(_what_is_wrong(body, error)) from None
+
+
+def acceptable(accept: Iterable[str], media: str) -> bool:
+    """Whether the Accept headers allow a media type: the most specific range that meets it rules.
+
+    RFC 9110, 12.5.1. No header allows everything.
+    """
+    ranges = [part for header in accept for part in header.split(",") if part.strip()]
+    if not ranges:
+        return True
+    met = [found for found in map(_weighed, ranges) if found[0] in _ranges_meeting(media)]
+    rules = max(met, key=lambda found: _ranges_meeting(media).index(found[0]), default=("", 0.0))
+    return rules[1] > 0
+
+
+def _ranges_meeting(media: str) -> tuple[str, ...]:
+    """Least specific first."""
+    return "*/*", f"{media.partition('/')[0]}/*", media
+
+
+def _weighed(written: str) -> tuple[str, float]:
+    """(media range, weight) of one entry; a weight that cannot be read counts as 1."""
+    name, *parameters = (word.strip().lower() for word in written.split(";"))
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip() == "q":
+            return name, _number(value)
+    return name, 1.0
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+def _refuse_other_media(headers: Headers) -> None:
+    media, *parameters = (word.strip() for word in headers.get("content-type", "").split(";"))
+    if media.lower() != JSON:
+        raise errors.UnsupportedMedia("Send the body as Content-Type: application/json.")
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip().lower() == "charset" and value.strip(' "').lower() not in ("utf-8", "utf8"):
+            raise errors.UnsupportedMedia("JSON is sent in UTF-8.")
+    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise errors.UnsupportedMedia("Send the body without compression.")
+
+
+def _refuse_announced_size(headers: Headers, most: int) -> None:
+    announced = headers.get("content-length", "")
+    if announced.isascii() and announced.isdigit() and len(announced) < 20:
+        if int(announced) > most:
+            raise errors.BodyTooLarge(most, int(announced))
+    elif announced:
+        raise errors.BodyTooLarge(most)
+
+
+async def _counted(request: Request, most: int) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            raise errors.BodyTooLarge(most)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _what_is_wrong(body: bytes, error: orjson.JSONDecodeError) -> str:
+    if not body:
+        return "The body is empty."
+    if body.startswith(b"\xef\xbb\xbf"):
+        return "The body begins with a byte order mark; leave it out."
+    try:
+        body.decode()
+    except UnicodeDecodeError as not_text:
+        return f"The body is not UTF-8: byte {not_text.start} begins no character."
+    return f"The body is not JSON: line {error.lineno}, column {error.colno}."

@@ -1,0 +1,42 @@
+"""The command `glassblock`: serve, trace, stages, models."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+_ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status."""
+    asked = parser().parse_args(arguments)
+    for name, value in _ONE_BLAS_THREAD.items():
+        os.environ.setdefault(name, value)
+    # NumPy reads the environment when it is imported, and never again.
+    from service import commands  # noqa: PLC0415
+
+    return commands.run(asked)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command line takes."""
+    command = argparse.ArgumentParser(
+        prog="glassblock",
+        description="A transformer block you can see through. Settings come from the environment: "
+        "GLASSBLOCK_HOST, GLASSBLOCK_PORT, and the others in docs/settings.md.",
+    )
+    commands = command.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="answer HTTP requests until stopped")
+    serve.add_argument("--host", help="address to listen on (default: the setting, 127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on (default: the setting, 8000)")
+    trace = commands.add_parser("trace", help="answer one trace request without a server")
+    trace.add_argument("file", help="the request as JSON, or - for standard input")
+    for name, words in (("stages", "list the tensors of a trace"), ("models", "list the models")):
+        listing = commands.add_parser(name, help=words)
+        listing.add_argument("--json", action="store_true", help="as the service answers it")
+    return command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""What the commands of the command line do. `cli` reads the words; this reads everything else."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+import orjson
+import uvicorn
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from compute import stages
+from service import errors, middleware, problems, state, traces
+from service.app import create_app
+from service.routes.stages import encoded as catalogue
+from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
+
+_LOG = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_DRAIN_SECONDS = 5
+
+
+class Server(uvicorn.Server):
+    """Uvicorn, saying by /readyz that it is about to stop."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take no more work, then stop."""
+        self._stopping()
+        super().handle_exit(sig, frame)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Run the command that was asked for; the exit status."""
+    given = {name: getattr(asked, name, None) for name in ("host", "port")}
+    try:
+        settings = Settings(**{name: word for name, word in given.items() if word is not None})
+    except (ValidationError, SettingsError) as error:
+        print(_wrong_settings(error), file=sys.stderr)
+        return 2
+    logging.basicConfig(level=settings.log_level.upper(), format=_LOG, stream=sys.stderr)
+    return COMMANDS[asked.command](asked, settings)
+
+
+def serve(asked: argparse.Namespace, settings: Settings) -> int:
+    """Answer requests until a signal comes."""
+    reason = reason_not_to_listen(settings)
+    if reason is not None:
+        print(f"glassblock: {reason}", file=sys.stderr)
+        return 2
+    for name in unknown_settings(os.environ):
+        middleware.log.warning("%s is no setting; it does nothing.", name)
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+    try:
+        Server(config, app.state.glassblock.admission.drain).run()
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def trace(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the answer of POST /v1/trace, or its problem on standard error."""
+    try:
+        body = _body(asked.file, settings.body_bytes)
+        for piece in traces.answer(body, state.make(settings), lambda: None).pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.write(b"\n")
+    except OSError as error:
+        print(f"glassblock: {error}", file=sys.stderr)
+        return 2
+    except errors.HANDLED as error:
+        refusal = errors.refusal_of(error)
+        sys.stderr.buffer.write(problems.encode(problems.problem(refusal, settings.faults)) + b"\n")
+        return 2 if refusal.status < 500 else 1
+    return 0
+
+
+def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the catalogue of stages."""
+    if asked.json:
+        print(catalogue().decode())
+        return 0
+    rows = [("stage", "symbol", "axes", "meaning")]
+    for stage in stages.STAGES:
+        prefix = "blocks.{l}." if stage.level == "block" else ""
+        rows.append((prefix + stage.name, stage.symbol or "", " ".join(stage.axes), stage.meaning))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (word.ljust(width) for word, width in zip(row, widths, strict=True))
+        print("  ".join(padded).rstrip())
+    return 0
+
+
+def list_models(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the names of the models there are."""
+    names = state.make(settings).store.names()
+    print(orjson.dumps(names).decode() if asked.json else "\n".join(names))
+    return 0
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
+    "serve": serve,
+    "trace": trace,
+    "stages": list_stages,
+    "models": list_models,
+}
+
+
+def _body(file: str, most: int) -> bytes:
+    """A file's bytes, one more than the limit at most, so that the limit can refuse them."""
+    if file == "-":
+        body = sys.stdin.buffer.read(most + 1)
+    else:
+        with Path(file).open("rb") as opened:
+            body = opened.read(most + 1)
+    if len(body) > most:
+        raise errors.BodyTooLarge(most)
+    return body
+
+
+def _wrong_settings(error: ValidationError | SettingsError) -> str:
+    if isinstance(error, SettingsError):
+        return f"glassblock: {error}"
+    lines = [
+        f"glassblock: {PREFIX}{'_'.join(map(str, found['loc'])).upper()}: {found['msg']}"
+        for found in error.errors(include_input=False)
+    ]
+    return "\n".join(lines)

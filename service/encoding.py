@@ -1,0 +1,106 @@
+"""Tensors and traces as JSON, in pieces: numbers print shortest and round-trip.
+
+What JSON has no number for (-inf of a masked score, inf and nan of an overflow) is null, and the
+member `nonfinite` says which null is which.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import orjson
+
+from compute import stages
+from compute.selection import Wanted
+from compute.trace import Made
+from compute.types import AXES, Array
+
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY
+
+Member = tuple[str, object]
+
+
+def dumps(value: object) -> bytes:
+    """A value as JSON; arrays must be C-contiguous."""
+    return orjson.dumps(value, option=_OPTIONS)
+
+
+def answer(
+    before: Mapping[str, object], made: Iterable[Made], after: Mapping[str, object]
+) -> list[bytes]:
+    """One JSON object in pieces: the members of `before`, `tensors`, the members of `after`."""
+    return [
+        dumps(before)[:-1],
+        b',"tensors":{',
+        *_joined(made),
+        b"},",
+        dumps(after)[1:],
+    ]
+
+
+def _joined(made: Iterable[Made]) -> Iterator[bytes]:
+    for at, one in enumerate(made):
+        yield (b"," if at else b"") + dumps(one.wanted.name) + b":"
+        yield dumps(dict(tensor(one.wanted, one.values)))
+
+
+def tensor(wanted: Wanted, values: Array) -> Iterator[Member]:
+    """The members of one tensor of an answer."""
+    batched = values.ndim > len(wanted.stage.axes)
+    axes = stages.axes_of(wanted.stage, batched)
+    shown = axes[:-1] if wanted.summary else axes
+    yield "symbol", wanted.stage.symbol
+    yield "axes", [AXES[letter] for letter in shown]
+    yield "shape", values.shape[: len(shown)]
+    yield "dtype", values.dtype.name
+    if wanted.where:
+        yield (
+            "index",
+            {AXES[letter]: wanted.where[letter] for letter in axes if letter in wanted.where},
+        )
+    yield from _summary(values) if wanted.summary else _data(values)
+
+
+def _data(values: Array) -> Iterator[Member]:
+    yield "data", np.ascontiguousarray(values)
+    nonfinite = runs_of_nonfinite(values)
+    if nonfinite:
+        only_masked = list(nonfinite) == ["-inf"]
+        yield "nonfinite", "-inf" if only_masked else nonfinite
+
+
+def runs_of_nonfinite(values: Array) -> dict[str, list[tuple[int, int]]]:
+    """{"-inf" | "+inf" | "nan": [(offset, length), …]} in row order; only the kinds there are."""
+    flat = values.reshape(-1)
+    if np.isfinite(flat).all():
+        return {}
+    kinds = {"-inf": np.isneginf(flat), "+inf": np.isposinf(flat), "nan": np.isnan(flat)}
+    return {kind: _runs(where) for kind, where in kinds.items() if where.any()}
+
+
+def _runs(where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(where, prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    return [(int(start), int(end - start)) for start, end in zip(starts, ends, strict=True)]
+
+
+def _summary(values: Array) -> Iterator[Member]:
+    """norm, rms, mean, min and max over the finite entries of the last axis.
+
+    Summed in float64, told in the tensor's own dtype.
+    """
+    exact = values.astype(np.float64)
+    finite = np.isfinite(exact)
+    kept = np.where(finite, exact, 0.0)
+    counted = np.maximum(finite.sum(axis=-1), 1)
+    nothing = np.where(finite.any(axis=-1), 0.0, np.nan)
+    with np.errstate(over="ignore"):  # a norm beyond the dtype is inf, so null
+        squares = np.square(kept).sum(axis=-1)
+        measures = {
+            "norm": np.sqrt(squares),
+            "rms": np.sqrt(squares / counted),
+            "mean": kept.sum(axis=-1) / counted,
+            "min": np.where(finite, exact, np.inf).min(axis=-1),
+            "max": np.where(finite, exact, -np.inf).max(axis=-1),
+        }
+        told = {name: (x + nothing).astype(values.dtype) for name, x in measures.items()}
+    yield "summary", told

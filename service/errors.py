@@ -1,0 +1,217 @@
+"""Which error is which problem: the one place that knows HTTP statuses.
+
+    ServiceError
+    ├── MalformedJson     ├── NotFound        ├── Busy
+    ├── InvalidRequest    ├── UnknownModel    ├── Draining
+    ├── UnsupportedMedia  ├── TooLarge        └── Deadline
+    ├── NotAcceptable     ├── BodyTooLarge
+    └── CorsRefused       └── SlowBody
+
+Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that refuses our own
+answer among it, is a 500 that tells nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from types import MappingProxyType
+
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from compute import errors as compute_errors
+from compute.errors import ComputeError, Fault, Place
+from schemas.problems import Advice, BrokenLimit, Estimate
+from service import faults
+from service.problems import Refusal
+
+_MOST_PARTS = 20
+
+
+class ServiceError(Exception):
+    """A request that the service itself refuses."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.code)
+        self.refusal = refusal
+
+
+class MalformedJson(ServiceError):
+    """The body is not JSON; `detail` says why without quoting it."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(Refusal(code="malformed-json", detail=detail))
+
+
+class InvalidRequest(ServiceError):
+    """A body that its schema refuses; `body` is the parsed JSON, to locate the faults in."""
+
+    def __init__(self, error: ValidationError, body: object) -> None:
+        found, total = faults.of_validation(error, body)
+        super().__init__(Refusal(code="invalid-request", faults=found, total=total))
+
+
+class UnsupportedMedia(ServiceError):
+    """The body comes in a form that is not read."""
+
+    def __init__(self, detail: str) -> None:
+        accepted = {"Accept": "application/json"}
+        super().__init__(Refusal(code="unsupported-media-type", detail=detail, headers=accepted))
+
+
+class NotAcceptable(ServiceError):
+    """The client takes none of the forms on offer."""
+
+    def __init__(self, offered: Sequence[str]) -> None:
+        detail = f"This call answers with {' or '.join(offered)}."
+        super().__init__(Refusal(code="not-acceptable", detail=detail))
+
+
+class CorsRefused(ServiceError):
+    """A preflight request from an origin, or for a method or header, that is not allowed."""
+
+    def __init__(self) -> None:
+        super().__init__(Refusal(code="cors-refused"))
+
+
+class NotFound(ServiceError):
+    """There is nothing at this address."""
+
+    def __init__(self) -> None:
+        super().__init__(Refusal(code="not-found"))
+
+
+class UnknownModel(ServiceError):
+    """A model that is not there; `names` are those there are."""
+
+    def __init__(self, names: Sequence[str], place: Place = ("model", "name")) -> None:
+        detail = "There is no model of this name."
+        fault = Fault(code="unknown_model", detail=detail, place=place, expected=list(names))
+        members = {"models": list(names)}
+        super().__init__(Refusal(code="unknown-model", faults=[fault], members=members))
+
+
+class TooLarge(ServiceError):
+    """A request beyond a limit: which, what it would have cost, what would fit."""
+
+    def __init__(
+        self,
+        *,
+        limit: BrokenLimit,
+        estimate: Estimate | None = None,
+        advice: Advice | None = None,
+        detail: str | None = None,
+        place: Place = (),
+    ) -> None:
+        got, value = limit.get("got"), limit["value"]
+        needed = "more" if got is None else f"{got:,}"
+        said = detail or f"{limit['name']} would be {needed}; the limit is {value:,}."
+        fault = Fault(code="beyond_limit", detail=said, place=place, expected=value, got=got)
+        members: dict[str, object] = {"limit": limit}
+        if estimate is not None:
+            parts = sorted(estimate["parts"], key=lambda part: -part["elements"])
+            members["estimate"] = {**estimate, "parts": parts[:_MOST_PARTS]}
+        if advice is not None:
+            members["advice"] = advice
+        super().__init__(Refusal(code="beyond-limit", faults=[fault], members=members))
+
+
+class BodyTooLarge(ServiceError):
+    """A body beyond the limit; `got` where the client said how long it is."""
+
+    def __init__(self, most: int, got: int | None = None) -> None:
+        limit: BrokenLimit = {"name": "body_bytes", "value": most}
+        if got is not None:
+            limit["got"] = got
+        detail = f"A body has at most {most:,} bytes."
+        super().__init__(Refusal(code="body-too-large", detail=detail, members={"limit": limit}))
+
+
+class SlowBody(ServiceError):
+    """A body that did not arrive in time."""
+
+    def __init__(self, seconds: float) -> None:
+        detail = f"The body did not arrive within {seconds:g} seconds."
+        super().__init__(Refusal(code="slow-body", detail=detail, headers={"Connection": "close"}))
+
+
+class Busy(ServiceError):
+    """No room in the queue, or no turn in time."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(Refusal(code="busy", headers={"Retry-After": str(retry_after)}))
+
+
+class Draining(ServiceError):
+    """The service is stopping."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(Refusal(code="draining", headers={"Retry-After": str(retry_after)}))
+
+
+class Deadline(ServiceError):
+    """The work was stopped after its time."""
+
+    def __init__(self, seconds: float) -> None:
+        detail = f"The work was stopped after {seconds:g} seconds."
+        super().__init__(Refusal(code="deadline", detail=detail))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which problem an error of compute is, and where in a request its places begin.
+
+    `inside`: places go on from there; else they are not the request's (file names).
+    """
+
+    code: str
+    prefix: Place
+    inside: bool = True
+
+
+ORIGINS: Mapping[type[ComputeError], Origin] = MappingProxyType(
+    {
+        compute_errors.ConfigError: Origin("config-rule", ("model", "config")),
+        compute_errors.WeightsError: Origin("shape-mismatch", ("model", "weights")),
+        compute_errors.InputError: Origin("invalid-input", ("input",)),
+        compute_errors.SelectionError: Origin("invalid-selection", ("select",)),
+        compute_errors.ModelError: Origin("broken-model", ("model", "name"), inside=False),
+    }
+)
+
+_BY_STATUS = {404: "not-found", 405: "method-not-allowed"}
+
+
+@singledispatch
+def refusal_of(error: Exception) -> Refusal:
+    """What a client is told about an error."""
+    return Refusal(code="internal")
+
+
+@refusal_of.register
+def _of_service(error: ServiceError) -> Refusal:
+    return error.refusal
+
+
+@refusal_of.register
+def _of_compute(error: ComputeError) -> Refusal:
+    origin = next((ORIGINS[kind] for kind in type(error).__mro__ if kind in ORIGINS), None)
+    if origin is None:
+        return Refusal(code="internal")
+    placed = faults.with_prefix(error.faults, origin.prefix, origin.inside)
+    return Refusal(code=origin.code, faults=placed)
+
+
+@refusal_of.register
+def _of_http(error: HTTPException) -> Refusal:
+    code = _BY_STATUS.get(error.status_code, "internal")
+    return Refusal(code=code, headers=error.headers or {})
+
+
+@refusal_of.register
+def _of_memory(error: MemoryError) -> Refusal:
+    return Refusal(code="out-of-memory", headers={"Retry-After": "5"})
+
+
+HANDLED = (ServiceError, ComputeError, HTTPException, MemoryError)
+"""The errors that are expected: each is the client's to know."""

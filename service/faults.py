@@ -1,0 +1,139 @@
+"""What Pydantic found wrong, as faults: located, in our words, repeating nothing of the input."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from compute.errors import Fault, Place
+
+MOST_READ = 2000
+"""Beyond so many errors they are counted, not read: each costs memory once more."""
+
+_OBJECT, _LIST = "An object is due here.", "A list is due here."
+_NOT_VALID = "This value is not valid here."
+DETAILS: Mapping[str, str] = MappingProxyType(
+    {
+        "missing": "This key is needed.",
+        "extra_forbidden": "There is no such key here.",
+        "model_type": _OBJECT,
+        "model_attributes_type": _OBJECT,
+        "dict_type": _OBJECT,
+        "mapping_type": _OBJECT,
+        "list_type": _LIST,
+        "tuple_type": _LIST,
+        "string_type": "A string is due here.",
+        "int_type": "A whole number is due here.",
+        "int_from_float": "A whole number is due here.",
+        "float_type": "A number is due here.",
+        "finite_number": "A finite number is due here.",
+        "bool_type": "true or false is due here.",
+        "none_required": "null is due here.",
+        "union_tag_invalid": "No kind of this name is known here.",
+        "bytes_invalid_encoding": _NOT_VALID,
+        "union_tag_not_found": "The key that says which kind this is, is needed.",
+    }
+)
+"""Pydantic's name of a rule -> what a client is told."""
+
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_BOUNDS |= {"min_length": "at least", "max_length": "at most", "multiple_of": "a multiple of"}
+_KINDS = {str: "string", list: "list", dict: "object", type(None): "null"}
+
+
+def of_validation(error: ValidationError, body: object) -> tuple[list[Fault], int]:
+    """The faults of a body, each once, and how many there are."""
+    count = error.error_count()
+    if count > MOST_READ:
+        return [Fault(code="too_many_faults", detail=f"There are {count} faults.")], count
+    found = [
+        fault for details in error.errors(include_url=False) for fault in _faults(details, body)
+    ]
+    once = {(fault.place, fault.code, fault.detail): fault for fault in reversed(found)}
+    faults = list(reversed(once.values()))
+    return faults, len(faults)
+
+
+def _faults(details: ErrorDetails, body: object) -> Iterator[Fault]:
+    place = _place(details, body)
+    context = details.get("ctx", {})
+    inner = context.get("faults")
+    if inner is None:
+        yield Fault(
+            code=details["type"],
+            detail=_detail(details, context),
+            place=place,
+            expected=_expected(context),
+            got=_got(details, context),
+        )
+        return
+    for fault in inner:  # a tensor's own faults, placed inside it
+        yield Fault(
+            code=fault.code,
+            detail=fault.detail,
+            place=(*place, *fault.place),
+            expected=fault.expected,
+            got=fault.got,
+        )
+
+
+def _place(details: ErrorDetails, body: object) -> Place:
+    """Where in the body; what Pydantic adds to that (names of union members, `[key]`) goes."""
+    place: list[str | int] = []
+    here: Any = body
+    for part in details["loc"]:
+        if _holds(here, part):
+            here = here[part]
+            place.append(part)
+    return (*place, details["loc"][-1]) if details["type"] == "missing" else tuple(place)
+
+
+def _holds(here: object, part: str | int) -> bool:
+    if isinstance(here, dict):
+        return part in here
+    return isinstance(here, list) and isinstance(part, int) and 0 <= part < len(here)
+
+
+def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
+    if details["type"] in DETAILS:
+        return DETAILS[details["type"]]
+    raised = context.get("error")
+    if isinstance(raised, ValueError | AssertionError):
+        return str(raised)
+    if raised is not None:
+        return _NOT_VALID
+    message = details["msg"]
+    return message if message.endswith(".") else f"{message}."
+
+
+def _expected(context: Mapping[str, object]) -> object:
+    bounds = [f"{words} {context[key]}" for key, words in _BOUNDS.items() if key in context]
+    return context.get("expected") or context.get("expected_tags") or ", ".join(bounds) or None
+
+
+def _got(details: ErrorDetails, context: Mapping[str, object]) -> object:
+    """A number, true or false, a length or the word for a kind; no text that was sent."""
+    told = context.get("got", context.get("actual_length"))
+    sent = details["input"]
+    if told is not None or details["type"] == "missing":
+        return told
+    if isinstance(sent, int | float):
+        return sent if math.isfinite(sent) and abs(sent) < 2**63 else None
+    return _KINDS.get(type(sent)) if details["type"].endswith("_type") else None
+
+
+def with_prefix(faults: Sequence[Fault], prefix: Place, inside: bool) -> list[Fault]:
+    """The faults with their places under a prefix, or all at the prefix itself."""
+    return [
+        Fault(
+            code=fault.code,
+            detail=fault.detail,
+            place=(*prefix, *fault.place) if inside else prefix,
+            expected=fault.expected,
+            got=fault.got,
+        )
+        for fault in faults
+    ]

@@ -1,0 +1,161 @@
+"""The limits of size and work, weighed before anything is made; what would fit where one breaks.
+
+One rule for the answer: all of what was asked, or a 413 that says how large each part is and
+what to select; never a silent part of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from compute import cost, selection
+from compute.config import ModelConfig
+from compute.cost import Cost
+from compute.selection import Scene, Selection, Wanted
+from compute.types import AXES, DType, Inputs, Selected
+from schemas.problems import Advice, Estimate
+from schemas.trace import TraceRequest
+from service.errors import TooLarge
+from service.settings import Settings
+
+TEXT_BYTES = {"float32": 12, "float64": 21}
+"""Bytes of JSON a number takes, a little above the mean of bell-shaped numbers."""
+
+_FLOPS_A_SECOND = 2e10
+_SECONDS_A_NUMBER = 5e-8
+_IDENTITY_BYTES = 32 << 20  # float64 copies, made in blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A selection against a model and an input, to be weighed."""
+
+    scene: Scene
+    selected: Selection
+    dtype: DType
+
+    def cost(self) -> Cost:
+        """What the run costs."""
+        scene = self.scene
+        return cost.estimate(scene.config, self.selected, scene.lengths, self.dtype)
+
+
+def check_config(config: ModelConfig, settings: Settings) -> None:
+    """Raise TooLarge for a model beyond d_model or blocks."""
+    _check("d_model", config.d_model, settings.d_model)
+    _check("blocks", config.n_layers, settings.blocks)
+
+
+def check_ranks(request: TraceRequest, settings: Settings) -> None:
+    """Raise TooLarge for a posted tensor nested deeper than rank."""
+    posted = [*request.model.weights.tensors.values(), request.input.tensor]
+    ranks = [values.ndim for values in posted if values is not None]
+    _check("rank", max(ranks, default=0), settings.rank)
+
+
+def check_input(read: Inputs, settings: Settings) -> None:
+    """Raise TooLarge for an input beyond positions or batch."""
+    _check("positions", read.positions, settings.positions)
+    _check("batch", read.batch or 1, settings.batch)
+
+
+def _check(name: str, got: int, most: int) -> None:
+    if got > most:
+        raise TooLarge(limit={"name": name, "value": most, "got": got})
+
+
+def check_work(work: Work, settings: Settings) -> None:
+    """Raise TooLarge, with the estimate by stage and a selection that fits, beyond a limit."""
+    price = work.cost()
+    broken = next(_broken(price, work.dtype, settings), None)
+    if broken is None:
+        return
+    name, value, got = broken
+    raise TooLarge(
+        limit={"name": name, "value": value, "got": got},
+        estimate=estimate(work),
+        advice=_advice(work, settings),
+    )
+
+
+def _broken(price: Cost, dtype: DType, settings: Settings) -> Iterator[tuple[str, int, int]]:
+    needed = {
+        "answer_elements": price.elements,
+        "memory_bytes": memory_bytes(price, dtype),
+        "work_flops": price.flops,
+    }
+    for name, got in needed.items():
+        most = getattr(settings, name)
+        if got > most:
+            yield name, most, got
+
+
+def memory_bytes(price: Cost, dtype: DType) -> int:
+    """Memory of a request: its run and the text of its answer."""
+    return price.bytes + TEXT_BYTES[dtype] * price.elements + _IDENTITY_BYTES
+
+
+def estimate(work: Work) -> Estimate:
+    """The cost as a problem tells it, parts by stage over all blocks, the largest first."""
+    price = work.cost()
+    return {
+        "elements": price.elements,
+        "bytes": memory_bytes(price, work.dtype),
+        "seconds": price.flops / _FLOPS_A_SECOND + price.elements * _SECONDS_A_NUMBER,
+        "parts": [{"stage": name, "elements": elements} for name, elements in _by_kind(work)],
+    }
+
+
+def _by_kind(work: Work) -> list[tuple[str, int]]:
+    """(stage over all blocks, elements), the largest first; equal ones by name."""
+    elements: dict[str, int] = {}
+    by_stage = work.cost().by_stage
+    for wanted in work.selected.wanted:
+        kind = _kind(wanted)
+        elements[kind] = elements.get(kind, 0) + by_stage[wanted.name]
+    return sorted(elements.items(), key=lambda part: (-part[1], part[0]))
+
+
+def _kind(wanted: Wanted) -> str:
+    return f"blocks.*.{wanted.stage.name}" if wanted.stage.level == "block" else wanted.name
+
+
+def _advice(work: Work, settings: Settings) -> Advice:
+    for candidate in _smaller(work):
+        price = Work(work.scene, candidate, work.dtype).cost()
+        if next(_broken(price, work.dtype, settings), None) is None:
+            return {"select": as_select(candidate, work.scene.config.n_layers)}
+    return {"text": "Nothing of this run fits: ask for fewer positions, a smaller batch or model."}
+
+
+def _smaller(work: Work) -> Iterator[Selection]:
+    """The selection without its largest stages, one kind more at a time; then a last row."""
+    kinds = [kind for kind, _ in _by_kind(work)]
+    for dropped in range(1, len(kinds)):
+        left = set(kinds[dropped:])
+        yield Selection(tuple(w for w in work.selected.wanted if _kind(w) in left), {})
+    last = f"blocks.{work.scene.config.n_layers - 1}.resid_post"
+    yield selection.resolve([Selected(name=last, where={"position": (-1,)})], work.scene)
+
+
+def as_select(selected: Selection, n_layers: int) -> list[JsonValue]:
+    """A selection as a request writes it, a stage of every block under one name."""
+    alike: dict[object, list[Wanted]] = {}
+    for wanted in selected.wanted:
+        key = (_kind(wanted), wanted.summary, tuple(wanted.where.items()))
+        alike.setdefault(key, []).append(wanted)
+    return [item for group in alike.values() for item in _items(group, n_layers)]
+
+
+def _items(group: list[Wanted], n_layers: int) -> list[JsonValue]:
+    if len(group) == n_layers:
+        return [_item(_kind(group[0]), group[0])]
+    return [_item(wanted.name, wanted) for wanted in group]
+
+
+def _item(name: str, wanted: Wanted) -> JsonValue:
+    if not wanted.where and not wanted.summary:
+        return name
+    where: dict[str, JsonValue] = {AXES[x]: list(wanted.where[x]) for x in wanted.where}
+    return {"name": name, **where, **({"summary": True} if wanted.summary else {})}

@@ -1,0 +1,151 @@
+"""From a request to a run: everything checked and weighed before anything large is made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import orjson
+
+from compute import config_json, edits, initial, inputs, selection, stages, weights
+from compute.checkpoints import folder
+from compute.checkpoints.folder import Checkpoint
+from compute.config import ModelConfig
+from compute.cost import Cost
+from compute.errors import Fault, InputError
+from compute.initial import Source
+from compute.selection import Scene
+from compute.trace import Run
+from compute.types import Array, DType, Edit, Inputs
+from compute.weights import ModelWeights
+from schemas.inputs import InputAsked
+from schemas.trace import TraceRequest
+from schemas.weights import WeightsAsked
+from service import limits
+from service.settings import Settings
+from service.store import Store
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Brought:
+    """What a request changes in the weights: whole tensors, then edits; and its own account."""
+
+    asked: WeightsAsked
+    tensors: Mapping[str, Array]
+    edits: Sequence[Edit]
+
+    @property
+    def nothing(self) -> bool:
+        """The weights are taken as they are."""
+        return not self.tensors and not self.edits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A run that is within the limits, what it costs, and whose model it is."""
+
+    run: Run
+    cost: Cost
+    checkpoint: Checkpoint | None
+    digest: str
+
+
+def plan(
+    request: TraceRequest, store: Store, settings: Settings, check: Callable[[], None]
+) -> Plan:
+    """The Plan of a request, or the error that says why there is none.
+
+    In this order: the config's rules, limits of size, the input, the selection, limits of work,
+    the weights. Weights are made last.
+    """
+    limits.check_ranks(request, settings)
+    asked, dtype = request.model, request.dtype
+    checkpoint = None if asked.name is None else store.get(asked.name)
+    config = _config(request, checkpoint)
+    limits.check_config(config, settings)
+    read = _inputs(request.input, dtype, checkpoint)
+    limits.check_input(read, settings)
+    inputs.check(read, config)
+    lengths = stages.dimensions(config, read.positions, read.batch)
+    scene = Scene(config, read.token_ids is not None, lengths)
+    selected = selection.resolve(request.selected(), scene)
+    work = limits.Work(scene, selected, dtype)
+    limits.check_work(work, settings)
+    brought = _brought(config, asked.weights, dtype)
+    made = _weights(config, brought, dtype, checkpoint)
+    return Plan(
+        run=Run(config=config, weights=made, inputs=read, selection=selected, check=check),
+        cost=work.cost(),
+        checkpoint=checkpoint,
+        digest=_digest(config, brought, checkpoint),
+    )
+
+
+def _config(request: TraceRequest, checkpoint: Checkpoint | None) -> ModelConfig:
+    if checkpoint is not None:
+        return checkpoint.config
+    asked = request.model.config
+    assert asked is not None  # noqa: S101 - the schema: exactly one of name and config
+    return asked.to_compute()
+
+
+def _inputs(asked: InputAsked, dtype: DType, checkpoint: Checkpoint | None) -> Inputs:
+    """The input, its text as token ids, padding masked."""
+    read = asked.to_compute(dtype)
+    if asked.text is None:
+        return read
+    if checkpoint is None:
+        detail = "Only a named model brings a tokenizer; send token_ids or a tensor."
+        raise InputError([Fault(code="no_tokenizer", detail=detail, place=("text",))])
+    tokens = checkpoint.text.encode(asked.text.strings, asked.special_tokens)
+    return inputs.with_tokens(read, tokens.ids, tokens.real, asked.text.batched)
+
+
+def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType) -> Brought:
+    brought = Brought(asked, asked.given(dtype), [edit.to_compute() for edit in asked.edits])
+    edits.check(config, brought.tensors, brought.edits)
+    return brought
+
+
+def _weights(
+    config: ModelConfig, brought: Brought, dtype: DType, checkpoint: Checkpoint | None
+) -> ModelWeights:
+    if checkpoint is not None and brought.nothing:
+        return folder.packed(checkpoint, dtype)
+    source = (
+        _initial(brought.asked, dtype, config.norm.gain_offset)
+        if checkpoint is None
+        else checkpoint.source()
+    )
+    return weights.build(config, edits.changed(source, brought.tensors, brought.edits), dtype)
+
+
+def _initial(asked: WeightsAsked, dtype: DType, gain_offset: float) -> Source:
+    if asked.init == "identity":
+        return initial.identity(dtype, gain_offset)
+    if asked.init == "zeros":
+        return initial.zeros(dtype)
+    return initial.seeded(asked.seed or 0, dtype, gain_offset)
+
+
+def digest_of(checkpoint: Checkpoint) -> str:
+    """The digest of a stored model as it is."""
+    return _digest(checkpoint.config, Brought(WeightsAsked(), {}, []), checkpoint)
+
+
+def _digest(config: ModelConfig, brought: Brought, checkpoint: Checkpoint | None) -> str:
+    """sha256 over what decides the model: its content or seed, its config, what was changed."""
+    asked = brought.asked
+    account = {
+        "content": None if checkpoint is None else checkpoint.content,
+        "init": (asked.init or "seeded") if checkpoint is None else None,
+        "seed": (asked.seed or 0)
+        if checkpoint is None and asked.init in (None, "seeded")
+        else None,
+        "config": config_json.as_json(config),
+        "tensors": {
+            name: sha256(values.tobytes()).hexdigest() for name, values in asked.tensors.items()
+        },
+        "edits": [edit.account() for edit in asked.edits],
+    }
+    text = orjson.dumps(account, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+    return f"sha256:{sha256(text).hexdigest()}"

@@ -1,0 +1,1 @@
+"""The calls: each a declaration and three lines."""

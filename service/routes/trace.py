@@ -1,0 +1,40 @@
+"""The main call."""
+
+from fastapi import APIRouter, Request, Response
+
+from schemas.answers import TraceAnswer
+from schemas.trace import TraceRequest
+from service import admission, bodies, examples, openapi, state, traces
+from service.pieces import JsonPieces
+
+router = APIRouter(tags=["trace"])
+
+_REFUSALS = (
+    *openapi.OF_A_BODY,
+    *openapi.OF_A_RUN,
+    "unknown-model",
+    "config-rule",
+    "shape-mismatch",
+    "invalid-input",
+    "invalid-selection",
+)
+
+
+@router.post(
+    "/trace",
+    response_model=TraceAnswer,
+    responses=openapi.problem_responses(*_REFUSALS),
+    openapi_extra=openapi.body(TraceRequest, examples.TRACE),
+)
+async def trace(request: Request) -> Response:
+    """Run a model on an input: every state of the stream, every head's contribution.
+
+    Without `select`: every primary stage and `attn.head_out`; all of it, or a 413 that says how
+    large each part is and what to select.
+    """
+    here = state.of(request)
+    body = await bodies.read(request, here.settings)
+    found = await here.admission.run(
+        traces.answer, body, here, admission.check, receive=request.receive
+    )
+    return JsonPieces(found.pieces, found.seconds)

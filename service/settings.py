@@ -1,0 +1,175 @@
+"""Every setting of the service, read from the environment: GLASSBLOCK_ and the field's name."""
+
+import ipaddress
+import os
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+PREFIX = "GLASSBLOCK_"
+MIB = 1 << 20
+
+
+def _entries(raw: object, separator: str) -> object:
+    """A JSON list, or words with a separator between them, as a list of words."""
+    if not isinstance(raw, str):
+        return raw
+    if raw.lstrip().startswith("["):
+        return orjson.loads(raw)
+    return [word.strip() for word in raw.split(separator) if word.strip()]
+
+
+Origins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(partial(_entries, separator=","))]
+Folders = Annotated[
+    tuple[Path, ...], NoDecode, BeforeValidator(partial(_entries, separator=os.pathsep))
+]
+
+
+class Settings(BaseSettings):
+    """What the service may be told. A field with a unit is a limit, published by /v1/limits."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, hide_input_in_errors=True
+    )
+
+    host: str = Field(default="127.0.0.1", description="The address to listen on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="The port to listen on.")
+    open: bool = Field(
+        default=False,
+        description="Whether anyone who reaches the address may use the service: without it the "
+        "service starts on a loopback address only.",
+    )
+    cors_origins: Origins = Field(
+        default=(),
+        description="Origins whose pages may read answers, separated by commas or as a JSON list; "
+        "`*` for all.",
+    )
+    models: Folders = Field(
+        default=(),
+        description="More folders of models, separated as in PATH or as a JSON list.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least serious log lines that are written."
+    )
+
+    body_bytes: int = Field(
+        default=16 * MIB,
+        ge=1,
+        description="The largest body of a request.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    body_seconds: float = Field(
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest a client may take to send its body.",
+        json_schema_extra={"unit": "seconds"},
+    )
+    answer_elements: int = Field(
+        default=4 * MIB,
+        ge=1,
+        description="The most tensor elements in one answer.",
+        json_schema_extra={"unit": "elements"},
+    )
+    work_flops: int = Field(
+        default=200_000_000_000,
+        ge=1,
+        description="The most arithmetic of one request.",
+        json_schema_extra={"unit": "floating point operations"},
+    )
+    memory_bytes: int = Field(
+        default=1 << 30,
+        ge=1,
+        description="The most memory of one request: weights, stages, answer.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    deadline_seconds: float = Field(
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest a request may compute, and the longest it waits for its turn.",
+        json_schema_extra={"unit": "seconds"},
+    )
+    positions: int = Field(
+        default=4096,
+        ge=1,
+        description="The longest input.",
+        json_schema_extra={"unit": "positions"},
+    )
+    d_model: int = Field(
+        default=8192,
+        ge=1,
+        description="The widest residual stream.",
+        json_schema_extra={"unit": "coordinates"},
+    )
+    blocks: int = Field(
+        default=64,
+        ge=1,
+        description="The deepest stack.",
+        json_schema_extra={"unit": "blocks"},
+    )
+    batch: int = Field(
+        default=64,
+        ge=1,
+        description="The most inputs in one request.",
+        json_schema_extra={"unit": "inputs"},
+    )
+    rank: int = Field(
+        default=4,
+        ge=1,
+        description="The most axes of a tensor in a request.",
+        json_schema_extra={"unit": "axes"},
+    )
+    faults: int = Field(
+        default=20,
+        ge=1,
+        le=100,
+        description="The most faults that one problem lists; it counts them all.",
+        json_schema_extra={"unit": "faults"},
+    )
+    slots: int = Field(
+        default=1,
+        ge=1,
+        description="How many requests compute at once.",
+        json_schema_extra={"unit": "requests"},
+    )
+    queue: int = Field(
+        default=16,
+        ge=0,
+        description="How many requests wait for their turn; the next one is refused.",
+        json_schema_extra={"unit": "requests"},
+    )
+
+
+def unknown_settings(environment: Iterable[str]) -> list[str]:
+    """The names in an environment that look like settings and are none."""
+    return sorted(
+        name
+        for name in environment
+        if name.upper().startswith(PREFIX)
+        and name[len(PREFIX) :].lower() not in Settings.model_fields
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host; a name other than localhost is not looked up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def reason_not_to_listen(settings: Settings) -> str | None:
+    """Why the service must not start on its host, or None where it may."""
+    if settings.open or is_loopback(settings.host):
+        return None
+    return (
+        f"{settings.host or 'An empty host'} can be reached from other machines, and anyone there "
+        f"could use the service: set {PREFIX}OPEN=true if that is meant, "
+        "or listen on 127.0.0.1."
+    )

@@ -1,0 +1,40 @@
+"""The model store: folders of models, loaded when first asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from compute.checkpoints.folder import Checkpoint, load
+from compute.errors import Place
+from service.errors import UnknownModel
+
+_PACKAGED = Path(__file__).parent / "_models"
+_CHECKOUT = Path(__file__).parent.parent / "models"
+
+
+def shipped() -> Path:
+    """The folder of the models that ship: inside the installed package, or beside it."""
+    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+
+
+class Store:
+    """Models by name. Folders that come later win a name; the shipped ones are always there."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._paths = {path.name: path for folder in (shipped(), *folders) for path in _in(folder)}
+        self._loaded: dict[str, Checkpoint] = {}
+
+    def names(self) -> list[str]:
+        """All models there are, by name."""
+        return sorted(self._paths)
+
+    def get(self, name: str, place: Place = ("model", "name")) -> Checkpoint:
+        """The model of a name, or UnknownModel; `place` is where a body named it."""
+        if name not in self._paths:
+            raise UnknownModel(self.names(), place)
+        if name not in self._loaded:
+            self._loaded[name] = load(self._paths[name])
+        return self._loaded[name]
+
+
+def _in(folder: Path) -> list[Path]:
+    return sorted(config.parent for config in folder.glob("*/config.json"))

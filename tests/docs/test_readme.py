@@ -1,0 +1,115 @@
+"""The README: every command in it runs and shows what the text says."""
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import orjson
+import pytest
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+CURLS = [block for block in BLOCKS if block.startswith("curl")]
+COMMANDS = [line for block in BLOCKS for line in block.splitlines() if ".venv/bin/" in line]
+
+
+def answer(block: str) -> dict[str, Any]:
+    """What a curl command of the README gets."""
+    command, flag, url, header, content_type, data, body = shlex.split(block)
+    assert (command, flag, header, data) == ("curl", "-s", "-H", "-d")
+    path = url.removeprefix("http://127.0.0.1:8000")
+    name, _, value = content_type.partition(": ")
+    client = TestClient(create_app(Settings()))
+    response = client.post(path, content=body, headers={name: value})
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = orjson.loads(response.content)
+    return found
+
+
+def test_readme_has_its_commands() -> None:
+    assert (len(CURLS), len(COMMANDS)) == (4, 3)
+    assert "scripts/serve\n" in BLOCKS
+
+
+def test_first_curl_shows_the_mixture_and_the_update() -> None:
+    tensors = answer(CURLS[0])["tensors"]
+    rows = {
+        name: tensors[f"blocks.0.{name}"]["data"]
+        for name in ("attn.pattern", "attn.z", "attn_out", "resid_post")
+    }
+    shown = README.partition("Let the output projection")[0]
+    assert str(rows["attn.pattern"][0][2]) in shown
+    assert str(rows["attn.z"][0][2]) == str(rows["attn_out"][2])
+    assert str(rows["attn.z"][0][2]) in shown
+    assert str(rows["resid_post"][2]) in shown
+
+
+def test_second_curl_shows_that_an_addition_can_take_away() -> None:
+    assert str(answer(CURLS[1])["tensors"]["blocks.0.resid_post"]["data"][2]) in README
+
+
+def test_third_curl_shows_each_head_and_the_next_letter() -> None:
+    found = answer(CURLS[2])
+    assert found["tensors"]["blocks.2.attn.head_out"]["shape"] == [3, 1, 48]
+    assert f"`next_token` says `{found['next_token']['token']}`" in README
+
+
+def test_fourth_curl_traces_a_block_written_out() -> None:
+    assert answer(CURLS[3])["tensors"]["blocks.0.ffn.hidden"]["shape"] == [2, 32]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_without_a_server_run(command: str) -> None:
+    here = command.replace(".venv/bin/glassblock", f"{shlex.quote(sys.executable)} -m service.cli")
+    done = subprocess.run(["/bin/sh", "-c", here], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout
+    assert not done.stderr
+
+
+def test_pages_the_readme_names_are_there() -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number: int = taken.getsockname()[1]
+    return number
+
+
+def _answers(url: str, within: float) -> bytes:
+    until = time.monotonic() + within
+    while True:
+        try:
+            with urlopen(url) as response:
+                body: bytes = response.read()
+                return body
+        except URLError:
+            assert time.monotonic() < until, f"{url} does not answer"
+            time.sleep(0.1)
+
+
+def test_scripts_serve_answers_and_stops_when_told(port: int) -> None:
+    serve = [ROOT / "scripts" / "serve", "--port", str(port)]
+    server = subprocess.Popen(serve, cwd="/", stderr=subprocess.DEVNULL)
+    try:
+        assert _answers(f"http://127.0.0.1:{port}/healthz", within=300) == b'{"status":"ok"}'
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=10)
+    finally:
+        server.kill()
+        server.wait()

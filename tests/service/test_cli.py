@@ -1,0 +1,182 @@
+"""The command line answers as the service does."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from compute import stages
+from service import cli
+
+ROOT = Path(__file__).parents[2]
+REQUEST = {
+    "model": {"config": {"d_model": 2, "attention": {"n_heads": 1}}},
+    "input": {"tensor": [[1, 2], [3, 4]]},
+}
+PATIENCE = 20
+
+
+@pytest.fixture(autouse=True)
+def _log_goes_to_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logging.basicConfig", lambda **_: None)
+
+
+def written(folder: Path, request: object) -> str:
+    file = folder / "request.json"
+    file.write_text(json.dumps(request), "utf-8")
+    return str(file)
+
+
+def test_trace_prints_what_the_service_answers(
+    client: TestClient, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert cli.main(["trace", written(tmp_path, REQUEST)]) == 0
+    answered = client.post("/v1/trace", json=REQUEST).content
+    assert capsysbinary.readouterr().out == answered + b"\n"
+
+
+def test_trace_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    typed = io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode()))
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert cli.main(["trace", "-"]) == 0
+    assert b'"tensors"' in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [({}, "invalid-request"), ({**REQUEST, "model": {"name": "nobody"}}, "unknown-model")],
+)
+def test_problem_of_a_trace_goes_to_standard_error(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], request_: object, code: str
+) -> None:
+    assert cli.main(["trace", written(tmp_path, request_)]) == 2
+    printed = capsysbinary.readouterr()
+    assert printed.out == b""
+    assert json.loads(printed.err)["type"] == f"/problems/{code}"
+
+
+def test_file_beyond_the_limit_is_refused(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GLASSBLOCK_BODY_BYTES", "10")
+    assert cli.main(["trace", written(tmp_path, REQUEST)]) == 2
+    assert json.loads(capsysbinary.readouterr().err)["type"] == "/problems/body-too-large"
+
+
+def test_file_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["trace", str(tmp_path / "nothing.json")]) == 2
+    assert "nothing.json" in capsys.readouterr().err
+
+
+def test_stages_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["stages"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(stages.STAGES)
+    assert any(line.startswith("blocks.{l}.attn.pattern") for line in lines)
+
+
+def test_stages_are_printed_as_the_service_answers_them(
+    client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["stages", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == client.get("/v1/stages").json()
+
+
+def test_models_are_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["models"]) == 0
+    assert "eiffel-toy" in capsys.readouterr().out.splitlines()
+    assert cli.main(["models", "--json"]) == 0
+    assert "eiffel-toy" in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PORT", "many"), ("CORS_ORIGINS", "[x"), ("LOG_LEVEL", "loud")]
+)
+def test_setting_that_cannot_be_read_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"GLASSBLOCK_{name}", value)
+    assert cli.main(["models"]) == 2
+    assert f"GLASSBLOCK_{name}" in capsys.readouterr().err
+
+
+def test_service_does_not_start_where_others_reach_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "--host", "0.0.0.0"]) == 2
+    assert "GLASSBLOCK_OPEN=true" in capsys.readouterr().err
+
+
+def test_blas_has_one_thread_unless_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    cli.main(["models"])
+    assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "2")
+
+
+def test_numpy_is_imported_after_the_environment_is_set() -> None:
+    imported = "import sys; import service.cli; sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", imported], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+@contextmanager
+def started(*words: str, **settings: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "service.cli", "serve", *words]
+    environment = os.environ | settings
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def port_of(process: subprocess.Popen[str]) -> int:
+    """The port in uvicorn's line that it runs."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "running on" in line:
+            return int(line.partition("127.0.0.1:")[2].split()[0])
+    raise AssertionError("the service did not start")
+
+
+def get(port: int, path: str) -> object:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        f"http://127.0.0.1:{port}{path}", timeout=PATIENCE
+    ) as response:
+        assert "server" not in response.headers
+        return json.load(response)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_service_answers_and_stops_at_a_signal_in_less_than_two_seconds(
+    sent: signal.Signals,
+) -> None:
+    with started("--port", "0", GLASSBLOCK_PROT="1") as process:
+        port = port_of(process)
+        assert get(port, "/healthz") == {"status": "ok"}
+        begun = time.monotonic()
+        process.send_signal(sent)
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM, 130)
+        assert time.monotonic() - begun < 2
+        rest = process.stderr.read() if process.stderr else ""
+    assert "GET /healthz 200" in rest
+    assert "Traceback" not in rest

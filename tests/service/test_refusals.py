@@ -1,0 +1,217 @@
+"""What POST /v1/trace refuses: each fault at its place, all at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+AssertProblem = Callable[..., dict[str, Any]]
+
+CONFIG: dict[str, Any] = {"d_model": 4, "attention": {"n_heads": 2}}
+INPUT: dict[str, Any] = {"tensor": [[1, 2, 3, 4], [5, 6, 7, 8]]}
+
+
+def request(**changes: object) -> dict[str, Any]:
+    return {"model": {"config": CONFIG}, "input": INPUT, **changes}
+
+
+def pointers(body: dict[str, Any]) -> list[str]:
+    return [fault["pointer"] for fault in body["errors"]]
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_numbers_json_does_not_have_are_no_json(
+    client: TestClient, assert_problem: AssertProblem, literal: str
+) -> None:
+    body = f'{{"model": {{"name": "eiffel-toy"}}, "input": {{"tensor": [[{literal}, 1]]}}}}'
+    response = client.post("/v1/trace", content=body, headers={"Content-Type": "application/json"})
+    assert_problem(response, "malformed-json")
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "1.5", True, None, [1], {"a": 1}])
+def test_what_is_no_number_is_found_in_its_place(
+    client: TestClient, assert_problem: AssertProblem, wrong: object
+) -> None:
+    tensor = [[1, 2, 3, 4], [5, wrong, 7, wrong]]
+    response = client.post("/v1/trace", json=request(input={"tensor": tensor}))
+    body = assert_problem(response, "invalid-request")
+    assert pointers(body) == ["/input/tensor/1/1", "/input/tensor/1/3"]
+    assert "NaN" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("tensor", "pointer"),
+    [
+        ([[1, 2, 3, 4], [5, 6]], "/input/tensor/1"),
+        ([1, 2], "/input/tensor"),
+        ([[[[1]]]], "/input/tensor"),
+        ([], "/input/tensor"),
+        ([[]], "/input/tensor/0"),
+        ("rows", "/input/tensor"),
+        ([[1, 2, 3, 4], 5], "/input/tensor/1"),
+        ([[1, 2, 3, 10**400]], "/input/tensor/0/3"),
+    ],
+)
+def test_malformed_tensors_are_located(
+    client: TestClient, assert_problem: AssertProblem, tensor: object, pointer: str
+) -> None:
+    response = client.post("/v1/trace", json=request(input={"tensor": tensor}))
+    if response.status_code == 400:  # a number too long for the parser itself
+        assert_problem(response, "malformed-json")
+    else:
+        assert pointers(assert_problem(response, "invalid-request")) == [pointer]
+
+
+def test_number_beyond_float32_is_located_and_fits_float64(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    large = request(input={"tensor": [[1, 2, 3, 1e39]]}, select=["X"])
+    body = assert_problem(client.post("/v1/trace", json=large), "invalid-input")
+    assert pointers(body) == ["/input/tensor/0/3"]
+    assert client.post("/v1/trace", json={**large, "dtype": "float64"}).status_code == 200
+
+
+def test_weights_that_do_not_fit_are_reported_all_at_once(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    tensors = {"blocks.0.attn.W_Q": [[1, 2]], "blocks.0.ffn.b_in": [1], "blocks.1.attn.W_Q": [1]}
+    edits = [{"tensor": "blocks.0.attn.W_O", "where": {"head": [2]}, "op": "zero"}]
+    model = {"config": CONFIG, "weights": {"tensors": tensors, "edits": edits}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
+    assert pointers(body) == [
+        "/model/weights/tensors/blocks.0.attn.W_Q",
+        "/model/weights/tensors/blocks.0.ffn.b_in",
+        "/model/weights/tensors/blocks.1.attn.W_Q",
+        "/model/weights/edits/0/where/head/0",
+    ]
+    first = body["errors"][0]
+    assert (first["expected"], first["got"]) == ([2, 4, 2], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("config", "pointer"),
+    [
+        ({"d_model": 5, "attention": {"n_heads": 2}}, "attention/n_heads"),
+        (
+            {"d_model": 4, "attention": {"n_heads": 3, "n_kv_heads": 2, "d_head": 2}},
+            "attention/n_kv_heads",
+        ),
+        ({"d_model": 4, "attention": {}}, "attention/n_heads"),
+        ({"d_model": 4, "attention": {"kind": "none"}, "ffn": {"kind": "none"}}, "ffn/kind"),
+        ({**CONFIG, "position": {"kind": "learned"}}, "position/n_positions"),
+        ({**CONFIG, "position": {"kind": "none", "theta": 10}}, "position/theta"),
+        ({**CONFIG, "position": {"kind": "rope", "rotary_dim": 3}}, "position/rotary_dim"),
+        ({**CONFIG, "norm": {"kind": "none", "placement": "post"}}, "norm/placement"),
+        ({**CONFIG, "tied": True}, "tied"),
+        ({**CONFIG, "norm": {"kind": "none"}, "final_norm": True}, "final_norm"),
+        ({**CONFIG, "ffn": {"bias": {"gate": True}}}, "ffn/bias/gate"),
+    ],
+)
+def test_config_rules_point_at_the_field(
+    client: TestClient, assert_problem: AssertProblem, config: dict[str, Any], pointer: str
+) -> None:
+    response = client.post("/v1/trace", json=request(model={"config": config}))
+    assert pointers(assert_problem(response, "config-rule")) == [f"/model/config/{pointer}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer"),
+    [
+        ({"model": {}}, "/model"),
+        ({"model": {"name": "eiffel-toy", "config": CONFIG}}, "/model"),
+        ({"model": {"name": "eiffel-toy", "weights": {"seed": 1}}}, "/model"),
+        ({"model": {"config": CONFIG, "weights": {"init": "zeros", "seed": 1}}}, "/model/weights"),
+        ({"input": {}}, "/input"),
+        ({"input": {**INPUT, "text": "the"}}, "/input"),
+        ({"input": {**INPUT, "special_tokens": True}}, "/input"),
+        ({"model": {"config": {**CONFIG, "d_modle": 4}}}, "/model/config/d_modle"),
+        (
+            {"model": {"config": {**CONFIG, "attention": {"n_heads": 2, "window": 0}}}},
+            "/model/config/attention/window",
+        ),
+        ({"model": {"config": {**CONFIG, "d_model": True}}}, "/model/config/d_model"),
+        ({"model": {"config": {**CONFIG, "d_model": "4"}}}, "/model/config/d_model"),
+        ({"dtype": "float16"}, "/dtype"),
+        ({"select": [{"name": "A", "heads": [0]}]}, "/select/0/heads"),
+        ({"select": ["A", 3]}, "/select/1"),
+    ],
+)
+def test_schema_rules_point_at_the_field(
+    client: TestClient, assert_problem: AssertProblem, changes: dict[str, Any], pointer: str
+) -> None:
+    body = assert_problem(client.post("/v1/trace", json=request(**changes)), "invalid-request")
+    assert pointers(body) == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer"),
+    [
+        ({"tensor": [[1, 2]]}, "/input/tensor"),
+        ({"token_ids": [0]}, "/input/token_ids"),
+        ({"text": "the"}, "/input/text"),
+        ({**INPUT, "key_mask": [True]}, "/input/key_mask"),
+        ({**INPUT, "attention_mask": [[True, False]]}, "/input/attention_mask"),
+        ({**INPUT, "position_ids": [0, 1, 2]}, "/input/position_ids"),
+    ],
+)
+def test_input_that_does_not_fit_is_located(
+    client: TestClient, assert_problem: AssertProblem, given: dict[str, Any], pointer: str
+) -> None:
+    body = assert_problem(client.post("/v1/trace", json=request(input=given)), "invalid-input")
+    assert pointers(body) == [pointer]
+
+
+def test_tokens_outside_the_vocabulary_are_located(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    toy = {"name": "eiffel-toy"}
+    ids = {"token_ids": [[0, 3], [2, 7]]}
+    body = assert_problem(
+        client.post("/v1/trace", json={"model": toy, "input": ids}), "invalid-input"
+    )
+    assert pointers(body) == ["/input/token_ids/0/1", "/input/token_ids/1/1"]
+    text = {"text": ["the tower", "the Louvre"]}
+    response = client.post("/v1/trace", json={"model": toy, "input": text})
+    assert pointers(assert_problem(response, "invalid-input")) == ["/input/text/1"]
+    assert "Louvre" not in response.text
+
+
+def test_learned_positions_end_where_their_table_ends(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    model = {"name": "letter-sort"}
+    long = {"model": model, "input": {"text": "A" * 12}}
+    body = assert_problem(client.post("/v1/trace", json=long), "invalid-input")
+    assert "0 to 10" in body["errors"][0]["detail"]
+    ids = {"model": model, "input": {"text": "AB", "position_ids": [3, 11]}}
+    body = assert_problem(client.post("/v1/trace", json=ids), "invalid-input")
+    assert pointers(body) == ["/input/position_ids/1"]
+
+
+def test_unknown_model_names_those_there_are(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    response = client.post("/v1/trace", json=request(model={"name": "eiffel"}))
+    assert assert_problem(response, "unknown-model")["models"] == ["eiffel-toy", "letter-sort"]
+    assert_problem(client.get("/v1/models/none"), "unknown-model")
+
+
+@pytest.mark.parametrize(
+    "name", ["blocks.7.attn.z", "blocks.0.attn.zz", "nothing", "blocks..", "*.x"]
+)
+def test_unknown_stages_are_refused(
+    client: TestClient, assert_problem: AssertProblem, name: str
+) -> None:
+    body = assert_problem(
+        client.post("/v1/trace", json=request(select=[name])), "invalid-selection"
+    )
+    assert body["errors"][0]["code"] == "unknown_stage"
+
+
+def test_misspelt_stage_is_answered_with_its_neighbours(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    response = client.post("/v1/trace", json=request(select=["blocks.0.attn.patern"]))
+    body = assert_problem(response, "invalid-selection")
+    assert "attn.pattern" in body["errors"][0]["detail"]

@@ -1,0 +1,257 @@
+"""POST /v1/trace: what is asked for is what comes, in its order, whole and readable."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+from starlette.testclient import TestClient
+
+from schemas.answers import TraceAnswer
+from service import examples
+
+TOY = {"name": "eiffel-toy"}
+LETTERS = {"name": "letter-sort"}
+SENTENCE = {"text": "the Eiffel tower"}
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def post(client: TestClient, request: object) -> dict[str, Any]:
+    response = client.post("/v1/trace", json=request)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = json.loads(response.content, parse_constant=_not_json)
+    return answer
+
+
+def array(tensor: dict[str, Any]) -> np.ndarray:
+    """A tensor of an answer, its nulls put back."""
+    values = np.array(tensor["data"], np.float64).reshape(-1)
+    nonfinite = tensor.get("nonfinite", {})
+    if nonfinite == "-inf":
+        values[np.isnan(values)] = -np.inf
+    else:
+        for kind, runs in nonfinite.items():
+            for offset, length in runs:
+                values[offset : offset + length] = float(kind)
+    return values.reshape(tensor["shape"])
+
+
+def test_articles_toy_written_out_gives_the_articles_numbers(client: TestClient) -> None:
+    answer = post(client, examples.TRACE["article"]["value"])
+    tensors = answer["tensors"]
+    assert tensors["blocks.0.attn.pattern"]["data"][0][2] == [0.24825509, 0.50348985, 0.24825509]
+    assert tensors["blocks.0.resid_post"]["data"][2] == [1.2482551, 0.50348985]
+    assert answer["input"]["positions"] == 3
+    assert answer["model"]["name"] is None
+    assert answer["cost"]["parameters"] == 16
+
+
+@pytest.mark.parametrize("given", [SENTENCE, {"token_ids": [0, 1, 2]}])
+def test_toy_is_the_same_by_name(client: TestClient, given: object) -> None:
+    answer = post(client, {"model": TOY, "input": given})
+    written_out = post(client, examples.TRACE["article"]["value"])
+    for name, tensor in written_out["tensors"].items():
+        assert answer["tensors"][name]["data"] == tensor["data"]
+    assert answer["input"]["tokens"] == ["the", "Eiffel", "tower"]
+
+
+def test_negated_output_projection_takes_away(client: TestClient) -> None:
+    answer = post(client, examples.TRACE["negate-structure"]["value"])
+    assert answer["tensors"]["blocks.0.resid_post"]["data"][2] == [0.7517449, 0.50348985]
+
+
+@pytest.mark.parametrize("name", sorted(examples.TRACE))
+def test_every_example_answers_as_its_schema_says(client: TestClient, name: str) -> None:
+    answer = post(client, examples.TRACE[name]["value"])
+    TypeAdapter(TraceAnswer).validate_python(answer)
+    assert not [one for one in answer["identities"] if one["holds"] is False]
+
+
+def test_full_trace_of_letter_sort_has_every_stage_of_every_block(client: TestClient) -> None:
+    answer = post(client, {"model": LETTERS, "input": {"text": "CABBACAAB"}})
+    stages = client.get("/v1/models/letter-sort").json()["stages"]
+    by_default = {s["name"]: s for s in client.get("/v1/stages").json()["stages"]}
+    expected = set()
+    for name in stages:
+        if by_default[name]["by_default"]:
+            block = by_default[name]["level"] == "block"
+            expected |= {f"blocks.{layer}.{name}" for layer in range(3)} if block else {name}
+    assert set(answer["tensors"]) == expected
+    assert all(one["holds"] for one in answer["identities"])
+
+
+def test_masked_scores_are_null_and_recoverable(client: TestClient) -> None:
+    answer = post(client, {"model": LETTERS, "input": {"text": "CABBA"}, "select": ["S", "A"]})
+    scores = answer["tensors"]["blocks.1.attn.scores"]
+    assert scores["nonfinite"] == "-inf"
+    assert scores["data"][0][0][1:] == [None] * 4
+    restored = array(scores)
+    weights = np.exp(restored - restored.max(-1, keepdims=True))
+    pattern = array(answer["tensors"]["blocks.1.attn.pattern"])
+    np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), pattern, atol=3e-7)
+
+
+def test_tensors_come_in_the_order_of_computation(client: TestClient) -> None:
+    answer = post(client, {"model": LETTERS, "input": {"text": "CAB"}})
+    names = list(answer["tensors"])
+    assert names[:3] == ["embed", "pos_embed", "blocks.0.resid_pre"]
+    assert names.index("blocks.0.attn.z") + 1 == names.index("blocks.0.attn.head_out")
+    assert names.index("blocks.0.resid_post") + 1 == names.index("blocks.1.resid_pre")
+    assert names[-1] == "logits"
+
+
+def test_same_request_gets_the_same_bytes(client: TestClient) -> None:
+    request = {"model": LETTERS, "input": {"text": "CABBAC"}}
+    first, second = (client.post("/v1/trace", json=request).content for _ in range(2))
+    assert first == second
+
+
+def test_slices_carry_their_index(client: TestClient) -> None:
+    whole = post(client, {"model": LETTERS, "input": {"text": "CABBAC"}, "select": ["A"]})
+    cut = {"name": "blocks.1.attn.pattern", "head": [2, 0], "position": [-1, 1]}
+    answer = post(client, {"model": LETTERS, "input": {"text": "CABBAC"}, "select": [cut]})
+    tensor = answer["tensors"]["blocks.1.attn.pattern"]
+    assert tensor["index"] == {"head": [2, 0], "position": [5, 1]}
+    assert tensor["shape"] == [2, 2, 6]
+    pattern = array(whole["tensors"]["blocks.1.attn.pattern"])
+    assert (array(tensor) == pattern[[2, 0]][:, [5, 1]]).all()
+
+
+def test_summary_measures_each_row(client: TestClient) -> None:
+    request = {"model": LETTERS, "input": {"text": "CABBAC"}}
+    whole = post(client, {**request, "select": ["resid_post", "S"]})["tensors"]
+    items = [{"name": name, "summary": True} for name in ("resid_post", "S")]
+    tensors = post(client, {**request, "select": items})["tensors"]
+    rows = array(whole["blocks.2.resid_post"])
+    summary = tensors["blocks.2.resid_post"]["summary"]
+    assert tensors["blocks.2.resid_post"]["axes"] == ["position"]
+    np.testing.assert_allclose(summary["norm"], np.linalg.norm(rows, axis=-1), rtol=2e-7)
+    np.testing.assert_allclose(summary["rms"], np.sqrt((rows**2).mean(-1)), rtol=2e-7)
+    np.testing.assert_allclose(summary["mean"], rows.mean(-1), rtol=2e-6)
+    assert summary["min"] == rows.min(-1).tolist()
+    assert summary["max"] == rows.max(-1).tolist()
+    scores = array(whole["blocks.0.attn.scores"])
+    largest = tensors["blocks.0.attn.scores"]["summary"]["max"]
+    assert largest == scores.max(-1).tolist()
+
+
+def test_only_a_wildcard_meets_an_absent_stage_silently(
+    client: TestClient, assert_problem: Callable[..., dict[str, Any]]
+) -> None:
+    request = {"model": TOY, "input": SENTENCE}
+    answer = post(client, {**request, "select": ["blocks.*"]})
+    assert answer["absent"]["blocks.0.ffn.up"] == "ffn.kind = none"
+    response = client.post("/v1/trace", json={**request, "select": ["A", "ffn.up"]})
+    body = assert_problem(response, "invalid-selection")
+    assert body["errors"][0]["pointer"] == "/select/1"
+    assert "ffn.kind = none" in body["errors"][0]["detail"]
+
+
+def test_batch_of_texts_is_padded_on_the_left_and_moves_nothing(client: TestClient) -> None:
+    request = {"model": LETTERS, "select": ["resid_post", "A", "logits"]}
+    batch = post(client, {**request, "input": {"text": ["CABBAC", "CAB"]}})
+    alone = post(client, {**request, "input": {"text": "CAB"}})
+    assert batch["input"]["key_mask"][1] == [False] * 3 + [True] * 3
+    assert batch["input"]["position_ids"][1] == [0, 0, 0, 0, 1, 2]
+    padded = array(batch["tensors"]["blocks.2.resid_post"])[1, 3:]
+    single = array(alone["tensors"]["blocks.2.resid_post"])
+    np.testing.assert_allclose(padded, single, atol=5e-6)  # float32, entries up to 20
+    assert batch["next_token"][1]["token"] == alone["next_token"]["token"]
+    assert batch["fully_masked_rows"][0] == {
+        "stage": "blocks.0.attn.pattern",
+        "batch": 1,
+        "position": [0, 1, 2],
+    }
+
+
+def test_padding_and_a_given_mask_are_joined(client: TestClient) -> None:
+    given = {"text": ["CAB", "C"], "key_mask": [[True, False, True], [True, True, True]]}
+    answer = post(client, {"model": LETTERS, "input": given, "select": ["A"]})
+    assert answer["input"]["key_mask"] == [[True, False, True], [False, False, True]]
+
+
+def test_next_token_is_the_largest_logit_of_the_last_row(client: TestClient) -> None:
+    answer = post(client, {"model": LETTERS, "input": {"text": "CABBAC"}})
+    logits = array(answer["tensors"]["logits"])[-1]
+    chosen = answer["next_token"]
+    assert chosen["token_id"] == logits.argmax() == 0
+    assert chosen["token"] == "A"
+    assert chosen["logit"] == logits.max()
+    without = post(client, {"model": LETTERS, "input": {"text": "CABBAC"}, "select": ["A"]})
+    assert without["next_token"] is None
+
+
+def test_greedy_decoding_sorts_the_letters(client: TestClient) -> None:
+    letters = "BACCAB"
+    for _ in range(6):
+        request = {"model": LETTERS, "input": {"text": letters}, "select": ["logits"]}
+        letters += post(client, request)["next_token"]["token"]
+    assert letters[6:] == "AABBCC"
+
+
+def test_overflow_is_answered_lossless(client: TestClient) -> None:
+    config = {"d_model": 2, "attention": {"n_heads": 1}, "norm": {"kind": "none"}}
+    request = {
+        "model": {"config": config, "weights": {"init": "identity"}},
+        "input": {"tensor": [[3e38, -3e38], [3e38, 1]]},
+    }
+    answer = post(client, request)
+    scores = answer["tensors"]["blocks.0.attn.scores"]
+    assert set(scores["nonfinite"]) <= {"-inf", "+inf", "nan"}
+    assert array(scores)[0, 0].tolist() == [np.inf, -np.inf]
+    reasons = {one["name"]: one["reason"] for one in answer["identities"]}
+    assert reasons["blocks.0.pattern_softmax"] == "a stage is not finite"
+
+
+def test_identities_can_be_turned_off(client: TestClient) -> None:
+    request = {"model": TOY, "input": SENTENCE, "identities": False}
+    assert post(client, request)["identities"] is None
+
+
+def test_float64_prints_to_the_last_digit(client: TestClient) -> None:
+    request = {"model": TOY, "input": SENTENCE, "select": ["A"], "dtype": "float64"}
+    row = post(client, request)["tensors"]["blocks.0.attn.pattern"]["data"][0][2]
+    ratio = np.exp(1 / np.sqrt(2))
+    np.testing.assert_allclose(row, np.array([1, ratio, 1]) / (2 + ratio), rtol=1e-15)
+
+
+def test_digest_names_config_and_weights(client: TestClient) -> None:
+    def digest(model: object) -> str:
+        tensor = [[1, 2]]
+        request = {"model": model, "input": {"tensor": tensor}, "select": []}
+        return str(post(client, request)["model"]["digest"])
+
+    config = {"d_model": 2, "attention": {"n_heads": 1}}
+    plain = digest({"config": config})
+    assert digest({"config": {**config, "n_layers": 1}, "weights": {"seed": 0}}) == plain
+    changed = [
+        digest({"config": config, "weights": {"seed": 1}}),
+        digest({"config": {**config, "d_model": 2, "n_layers": 2}}),
+        digest({"config": config, "weights": {"init": "zeros"}}),
+        digest(
+            {"config": config, "weights": {"tensors": {"blocks.0.attn.W_Q": [[[1, 0], [0, 1]]]}}}
+        ),
+        digest(
+            {
+                "config": config,
+                "weights": {"edits": [{"tensor": "blocks.0.attn.W_Q", "op": "zero"}]},
+            }
+        ),
+    ]
+    assert len({plain, *changed}) == 6
+
+
+def test_digest_of_a_named_model_is_the_models(client: TestClient) -> None:
+    answer = post(client, {"model": TOY, "input": SENTENCE, "select": ["A"]})
+    assert answer["model"]["digest"] == client.get("/v1/models/eiffel-toy").json()["digest"]
+
+
+def test_steps_are_timed_in_a_header(client: TestClient) -> None:
+    response = client.post("/v1/trace", json={"model": TOY, "input": SENTENCE})
+    steps = [step.split(";")[0] for step in response.headers["server-timing"].split(", ")]
+    assert steps == ["parse", "compute", "encode"]
