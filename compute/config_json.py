@@ -80,7 +80,7 @@ def _value(hint: object, raw: object, place: Place) -> object:
 def _scalar(kinds: tuple[type, ...], raw: object, place: Place) -> object:
     if type(raw) in kinds:
         return raw
-    if float in kinds and type(raw) is int:
+    if float in kinds and type(raw) is int and abs(raw) < 1 << 53:
         return float(raw)
     raise _misfit(place, " or ".join(kind.__name__ for kind in kinds), raw)
 

@@ -17,6 +17,7 @@ def check(config: ModelConfig) -> ModelConfig:
 
 
 def _faults(config: ModelConfig) -> Iterator[Fault]:
+    yield from _size_faults(config)
     yield from _block_faults(config)
     if config.attention.kind != "none":
         yield from _head_faults(config)
@@ -32,6 +33,23 @@ def _rule(place: str, detail: str, expected: object = None, got: object = None) 
         expected=expected,
         got=got,
     )
+
+
+def _size_faults(config: ModelConfig) -> Iterator[Fault]:
+    sizes = {"d_model": config.d_model, "n_layers": config.n_layers, "vocab": config.vocab}
+    if config.attention.kind != "none":
+        for name in ("n_heads", "n_kv_heads", "d_value", "window"):
+            sizes[f"attention.{name}"] = getattr(config.attention, name)
+    if config.ffn.kind != "none":
+        sizes["ffn.d_ff"] = config.ffn.d_ff
+    for place, size in sizes.items():
+        if size is not None and size < 1 and not _follows_from_heads(place, config):
+            yield _rule(place, f"{place} must be at least 1.", expected="at least 1", got=size)
+
+
+def _follows_from_heads(place: str, config: ModelConfig) -> bool:
+    """d_value is 0 where d_head has no default: one fault says both."""
+    return place == "attention.d_value" and config.attention.d_head == 0
 
 
 def _block_faults(config: ModelConfig) -> Iterator[Fault]:
@@ -53,7 +71,7 @@ def _head_faults(config: ModelConfig) -> Iterator[Fault]:
             expected="a divisor of d_model, or d_head given",
             got=attention.n_heads,
         )
-    if attention.n_heads % attention.n_kv_heads:
+    if attention.n_kv_heads > 0 and attention.n_heads % attention.n_kv_heads:
         yield _rule(
             "attention.n_kv_heads",
             f"n_heads = {attention.n_heads} is not a multiple of n_kv_heads = "

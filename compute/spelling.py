@@ -1,5 +1,6 @@
 """Which stages a spelling means: names, symbols, other libraries' names, patterns with `*`."""
 
+import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -99,4 +100,6 @@ def _layers(stage: Stage, layer_part: str | None, n_layers: int) -> tuple[int, .
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(piece) for piece in text.split("*")))
+    """`*` for any part and nothing else special; fnmatch's form of it never backtracks far."""
+    only_stars = text.replace("[", "[[]").replace("?", "[?]")
+    return re.compile(fnmatch.translate(only_stars))

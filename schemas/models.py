@@ -22,6 +22,9 @@ class Models(Answered):
     """The models there are, by name."""
 
     models: list[ModelLine]
+    broken: Annotated[
+        dict[str, str], Field(description="Folders that are no model: name and why not.")
+    ]
 
 
 class Parameters(Answered):

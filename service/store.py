@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compute.checkpoints.folder import Checkpoint, load
-from compute.errors import Place
+from compute.errors import ModelError, Place
 from service.errors import UnknownModel
 
 _PACKAGED = Path(__file__).parent / "_models"
@@ -17,10 +17,11 @@ def shipped() -> Path:
 
 
 class Store:
-    """Models by name. Folders that come later win a name; the shipped ones are always there."""
+    """Models by name. Of one name in two folders the first counts; the shipped ones come first."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._paths = {path.name: path for folder in (shipped(), *folders) for path in _in(folder)}
+        last_first = reversed([path for folder in (shipped(), *folders) for path in _in(folder)])
+        self._paths = {path.name: path for path in last_first}
         self._loaded: dict[str, Checkpoint] = {}
 
     def names(self) -> list[str]:
@@ -34,6 +35,17 @@ class Store:
         if name not in self._loaded:
             self._loaded[name] = load(self._paths[name])
         return self._loaded[name]
+
+    def all(self) -> tuple[list[Checkpoint], dict[str, str]]:
+        """Every model that can be loaded, by name; and why others cannot."""
+        found: list[Checkpoint] = []
+        broken: dict[str, str] = {}
+        for name in self.names():
+            try:
+                found.append(self.get(name))
+            except ModelError as error:
+                broken[name] = str(error)
+        return found, broken
 
 
 def _in(folder: Path) -> list[Path]:

@@ -62,19 +62,33 @@ def packed(checkpoint: Checkpoint, dtype: DType) -> ModelWeights:
 
 
 def _config(path: Path) -> ModelConfig:
-    raw: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    raw = _object(path)
     if raw.pop("model_type", None) != MODEL_TYPE:
-        raise ModelError([_fault(path.name, f"model_type must be {MODEL_TYPE}.")])
+        raise ModelError([_fault(path.name, f"{path.name}: model_type must be {MODEL_TYPE}.")])
     try:
         return config_json.from_json(raw)
     except ComputeError as error:
         raise ModelError(error.faults) from error
 
 
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads(path.read_text("utf-8"), parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise ModelError([_fault(path.name, f"{path.name} is not JSON.")]) from error
+    if not isinstance(raw, dict):
+        raise ModelError([_fault(path.name, f"{path.name} is not an object.")])
+    return raw
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def _values(path: Path, config: ModelConfig) -> dict[str, Array]:
     try:
         values: dict[str, Array] = load_file(path)
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError([_fault(path.name, "not a safetensors file that can be read")]) from error
     listed = tensors.tensors(config)
     faults = [

@@ -27,7 +27,8 @@ def model(request: Request, name: str) -> Response:
 
 def listed(here: state.State) -> Models:
     """A line for each model of the store."""
-    return Models(models=[_line(here.store.get(name)) for name in here.store.names()])
+    found, broken = here.store.all()
+    return Models(models=[_line(checkpoint) for checkpoint in found], broken=broken)
 
 
 def _line(checkpoint: Checkpoint) -> ModelLine:
