@@ -76,7 +76,8 @@ def in_block(config: ModelConfig) -> Iterator[Route]:
 
 
 def _sum(name: str, left: str, base: str, update: str, total: str) -> Route:
-    return Route(name, f"{left} = {total}", (base, update, total), addition)
+    written = {"resid_mid": "Y", "resid_post": "Z"}.get(total, total)
+    return Route(name, f"{left} = {written}", (base, update, total), addition)
 
 
 def expansion(config: ModelConfig) -> Route:

@@ -1,6 +1,7 @@
 """Weights brought by a request: whole tensors, and edits of slices, over any source."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -35,8 +36,7 @@ def changed(source: Source, given: Mapping[str, Array], edits: Sequence[Edit]) -
 def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[Fault]:
     place: Place = ("tensors", name)
     if name not in listed:
-        detail = f"This config has no such tensor; it has {', '.join(listed)}."
-        yield Fault(code="unknown_tensor", detail=_shortened(detail), place=place)
+        yield _unknown(name, listed, place)
     elif values.shape != listed[name].shape:
         tensor = listed[name]
         detail = f"{name} has the axes ({', '.join(tensor.words)})."
@@ -44,15 +44,19 @@ def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[
         yield Fault(code="shape_mismatch", detail=detail, place=place, expected=expected, got=got)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 400 else f"{text[:400]} …"
+def _unknown(name: str, listed: Mapping[str, Tensor], place: Place) -> Fault:
+    last = name.rpartition(".")[2]
+    near = get_close_matches(name, list(listed), n=3) or list(listed)[:3]
+    others = f"Near it: {', '.join(near)}."
+    exists = f"{last} exists where {tensors.EXISTS[last]}." if last in tensors.EXISTS else others
+    detail = f"This config has no such tensor. {exists}"
+    return Fault(code="unknown_tensor", detail=detail, place=place, expected=near)
 
 
 def _edit_faults(edit: Edit, index: int, listed: Mapping[str, Tensor]) -> Iterator[Fault]:
     place: Place = ("edits", index)
     if edit.tensor not in listed:
-        detail = _shortened(f"This config has no such tensor; it has {', '.join(listed)}.")
-        yield Fault(code="unknown_tensor", detail=detail, place=(*place, "tensor"))
+        yield _unknown(edit.tensor, listed, (*place, "tensor"))
         return
     faults = list(_where_faults(edit, place, listed[edit.tensor]))
     yield from faults

@@ -1,6 +1,6 @@
 """What a request asks to see, resolved against this model: which stages, whole or sliced."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -164,10 +164,15 @@ def _absent(asked: str, stage: Stage, reason: str, index: int) -> Fault:
 
 def _unknown(asked: str, index: int, scene: Scene) -> Fault:
     spelled = spelling.spellings(scene.config)
-    elsewhere = spelling.known_for_others(asked)
-    close = get_close_matches(asked.split(".", 2)[-1], list(spelled), n=3)
+    reason = spelling.why_unknown(asked, scene.config)
+    wanted = asked.split(".", 2)[-1] if asked.startswith("blocks.") else asked
+    close = [] if wanted in spelled else _near(wanted, spelled)
     hint = f" Near it: {', '.join(close)}." if close else " The catalogue of stages lists them all."
-    n_layers = scene.config.n_layers
-    layers = f" The blocks are 0 to {n_layers - 1}." if asked.startswith("blocks.") else ""
-    detail = elsewhere or f"No stage is called so.{layers}{hint}"
+    detail = reason if wanted in spelled else reason + hint
     return Fault(code="unknown_stage", detail=detail, place=(index,), expected=close or None)
+
+
+def _near(wanted: str, spelled: Iterable[str]) -> list[str]:
+    """Spellings like one, whatever its case."""
+    by_lower = {name.lower(): name for name in spelled}
+    return [by_lower[name] for name in get_close_matches(wanted.lower(), list(by_lower), n=3)]

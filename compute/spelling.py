@@ -46,9 +46,18 @@ def meanings(spelling: str, config: ModelConfig) -> list[Meaning]:
     ]
 
 
-def known_for_others(spelling: str) -> str | None:
-    """Where a spelling means a stage under other configs only: a sentence that says so."""
+def why_unknown(spelling: str, config: ModelConfig) -> str:
+    """Why a spelling means no stage here: its block, its config, its being short, or unknown."""
     _, wanted = _parts(spelling)
+    if "*" in wanted or wanted in spellings(config):
+        return f"There is no such block; the blocks are 0 to {config.n_layers - 1}."
+    ends = sorted(name for name in spellings(config) if name.endswith(f".{wanted}"))
+    if ends:
+        return f"{wanted} is the end of several names: write {', '.join(ends)}."
+    return _of_other_configs(wanted) or "No stage is called so."
+
+
+def _of_other_configs(wanted: str) -> str | None:
     for stage in stages.STAGES:
         if stage.symbol == wanted:
             return f"{wanted} means {stage.name} in {stage.symbol_when} configs only."

@@ -37,6 +37,23 @@ class Tensor:
         return prod(self.shape)
 
 
+EXISTS: Mapping[str, str] = {
+    "W_E": "vocab is given",
+    "W_pos": "position.kind is learned",
+    "W_U": "vocab is given and tied is false",
+    "b_U": "unembed_bias is true",
+    "b_Q": "attention.bias (or its q) is true",
+    "b_K": "attention.bias (or its k) is true",
+    "b_V": "attention.bias (or its v) is true",
+    "b_O": "attention.bias (or its o) is true",
+    "W_gate": "ffn.kind is gated",
+    "b_in": "ffn.bias (or its in) is true",
+    "b_gate": "ffn.kind is gated and ffn.bias (or its gate) is true",
+    "b_out": "ffn.bias (or its out) is true",
+}
+"""The last part of a tensor's name -> the configs that have it, where not every block does."""
+
+
 def tensors(config: ModelConfig) -> dict[str, Tensor]:
     """Name -> tensor for every weight of a config, in order of use."""
     return {tensor.name: tensor for tensor in _all(config)}

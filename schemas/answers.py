@@ -2,12 +2,19 @@
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import Field, JsonValue
-from typing_extensions import TypedDict
+from pydantic import Field
+from typing_extensions import TypeAliasType, TypedDict
 
 from compute.types import DType
+from schemas.resolved import ConfigAnswer
 
 Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+Numbers = TypeAliasType("Numbers", "list[float | None] | list[Numbers]")
+"""Nested lists of numbers; null where there is no finite number."""
+
+Whole = TypeAliasType("Whole", "list[int] | list[Whole]")
+Flags = TypeAliasType("Flags", "list[bool] | list[Flags]")
+Pieces = TypeAliasType("Pieces", "list[str | None] | list[Pieces]")
 Run = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
@@ -21,11 +28,11 @@ Nonfinite = TypedDict(
 class Summary(TypedDict):
     """Measures of each row over its finite entries: nested like the tensor, less its last axis."""
 
-    norm: Annotated[list[JsonValue], Field(description="Square root of the sum of squares.")]
-    rms: Annotated[list[JsonValue], Field(description="Square root of the mean of squares.")]
-    mean: list[JsonValue]
-    min: list[JsonValue]
-    max: list[JsonValue]
+    norm: Annotated[Numbers, Field(description="Square root of the sum of squares.")]
+    rms: Annotated[Numbers, Field(description="Square root of the mean of squares.")]
+    mean: Numbers
+    min: Numbers
+    max: Numbers
 
 
 class TensorAnswer(TypedDict):
@@ -40,7 +47,7 @@ class TensorAnswer(TypedDict):
     ]
     data: NotRequired[
         Annotated[
-            list[JsonValue],
+            Numbers,
             Field(description="Nested lists of numbers; null where there is no finite number."),
         ]
     ]
@@ -53,6 +60,17 @@ class TensorAnswer(TypedDict):
     ]
 
 
+class WeightsAnswer(TypedDict):
+    """Where the weights came from; init, or the model, has what is neither given nor edited."""
+
+    init: Annotated[
+        Literal["seeded", "identity", "zeros"] | None, Field(description="null: a named model.")
+    ]
+    seed: Annotated[int | None, Field(description="Of seeded weights.")]
+    given: Annotated[list[str], Field(description="Tensors the request brought whole.")]
+    edited: Annotated[list[str], Field(description="Tensors the request changed in part.")]
+
+
 class ModelAnswer(TypedDict):
     """The model that ran."""
 
@@ -60,8 +78,14 @@ class ModelAnswer(TypedDict):
     digest: Annotated[
         Sha256, Field(description="Of the content or seed, the config, and what was changed.")
     ]
-    config: Annotated[dict[str, JsonValue], Field(description="Resolved, nothing optional.")]
-    overrides: Annotated[list[str], Field(description="What of a named model was overridden.")]
+    config: ConfigAnswer
+    weights: WeightsAnswer
+    overrides: Annotated[
+        list[str],
+        Field(
+            description="Fields of a named model's config that were overridden: none can be yet."
+        ),
+    ]
 
 
 class InputAnswer(TypedDict):
@@ -70,12 +94,13 @@ class InputAnswer(TypedDict):
     positions: int
     batch: Annotated[int | None, Field(description="null where the input has no batch axis.")]
     tokens: Annotated[
-        list[JsonValue] | None, Field(description="The ids as text, for a model with a tokenizer.")
+        Pieces | None,
+        Field(description="The ids as text, for a model with a tokenizer; null where padding is."),
     ]
-    token_ids: list[JsonValue] | None
-    position_ids: Annotated[list[JsonValue], Field(description="As used.")]
+    token_ids: Whole | None
+    position_ids: Annotated[Whole, Field(description="As used.")]
     key_mask: Annotated[
-        list[JsonValue] | None, Field(description="As used; padding and a given mask joined.")
+        Flags | None, Field(description="As used; padding and a given mask joined.")
     ]
 
 

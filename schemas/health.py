@@ -24,6 +24,7 @@ class Welcome(Answered):
 
     name: Literal["glassblock"]
     version: str
+    trace: str = Field(description="POST a model and an input here.")
     docs: str = Field(description="Each call, with examples to try.")
     openapi: str = Field(description="The same for programs.")
     models: str = Field(description="The models that can be traced by name.")

@@ -159,7 +159,9 @@ class ConfigAsked(Asked):
 
     d_model: Size = Field(description="Width d of the stream.")
     n_layers: Size = Field(default=1, description="Blocks in the stack.")
-    attention: AttentionAsked = Field(description="Give n_heads at least.")
+    attention: AttentionAsked = Field(
+        default=AttentionAsked(), description="Give n_heads at least."
+    )
     ffn: FfnAsked = Field(default=FfnAsked(), description="Default: mlp, d_ff = 4 · d_model, gelu.")
     norm: NormAsked = Field(default=NormAsked(), description="Default: layernorm, pre.")
     position: PositionAsked = Field(default=PositionAsked(), description="Default: none.")

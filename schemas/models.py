@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from schemas.answers import Sha256
 from schemas.base import Answered
+from schemas.resolved import ConfigAnswer
 
 
 class ModelLine(Answered):
@@ -50,7 +51,7 @@ class ModelDetail(Answered):
 
     name: str
     digest: Sha256
-    config: Annotated[dict[str, JsonValue], Field(description="Resolved, nothing optional.")]
+    config: ConfigAnswer
     parameters: Parameters
     tensors: Annotated[dict[str, list[int]], Field(description="Name -> shape.")]
     tokenizer: Tokenizer

@@ -25,6 +25,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         openapi_url=None,
+        openapi_tags=[{"name": name} for name in ("trace", "models", "discovery", "operations")],
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         lifespan=_lifespan,
@@ -49,7 +50,7 @@ def _version_1() -> APIRouter:
 
 
 def _around(settings: Settings) -> list[Middleware]:
-    """Outermost first. Without origins no page of another site reads anything: no CORS at all."""
+    """Outermost first. Without origins every page of another site is refused, and told why."""
     cors = Middleware(
         middleware.Cors,
         allow_origins=settings.cors_origins,
@@ -62,7 +63,7 @@ def _around(settings: Settings) -> list[Middleware]:
         Middleware(middleware.RequestLog),
         Middleware(middleware.CatchAll, most=settings.faults),
     ]
-    return [cors, *inner] if settings.cors_origins else inner
+    return [cors, *inner]
 
 
 @asynccontextmanager

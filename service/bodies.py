@@ -43,7 +43,7 @@ def parse(body: bytes, model: type[Model]) -> Model:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise errors.InvalidRequest(error, raw) from None
+        raise errors.InvalidRequest(error, raw, model) from None
 
 
 def load(body: bytes) -> object:

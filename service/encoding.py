@@ -4,14 +4,15 @@ What JSON has no number for (-inf of a masked score, inf and nan of an overflow)
 member `nonfinite` says which null is which.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import orjson
 
 from compute import stages
+from compute.config import ModelConfig
 from compute.selection import Wanted
-from compute.trace import Made
+from compute.trace import Trace
 from compute.types import AXES, Array
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
@@ -24,31 +25,31 @@ def dumps(value: object) -> bytes:
     return orjson.dumps(value, option=_OPTIONS)
 
 
-def answer(
-    before: Mapping[str, object], made: Iterable[Made], after: Mapping[str, object]
-) -> list[bytes]:
+def answer(before: Mapping[str, object], traced: Trace, after: Mapping[str, object]) -> list[bytes]:
     """One JSON object in pieces: the members of `before`, `tensors`, the members of `after`."""
     return [
         dumps(before)[:-1],
         b',"tensors":{',
-        *_joined(made),
+        *_joined(traced),
         b"},",
         dumps(after)[1:],
+        b"\n",
     ]
 
 
-def _joined(made: Iterable[Made]) -> Iterator[bytes]:
-    for at, one in enumerate(made):
+def _joined(traced: Trace) -> Iterator[bytes]:
+    config = traced.run.config
+    for at, one in enumerate(traced.made):
         yield (b"," if at else b"") + dumps(one.wanted.name) + b":"
-        yield dumps(dict(tensor(one.wanted, one.values)))
+        yield dumps(dict(tensor(one.wanted, one.values, config)))
 
 
-def tensor(wanted: Wanted, values: Array) -> Iterator[Member]:
+def tensor(wanted: Wanted, values: Array, config: ModelConfig) -> Iterator[Member]:
     """The members of one tensor of an answer."""
     batched = values.ndim > len(wanted.stage.axes)
     axes = stages.axes_of(wanted.stage, batched)
     shown = axes[:-1] if wanted.summary else axes
-    yield "symbol", wanted.stage.symbol
+    yield "symbol", wanted.stage.symbol if wanted.stage.symbol_holds(config) else None
     yield "axes", [AXES[letter] for letter in shown]
     yield "shape", values.shape[: len(shown)]
     yield "dtype", values.dtype.name

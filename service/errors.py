@@ -4,7 +4,7 @@
     ├── MalformedJson     ├── NotFound        ├── Busy
     ├── InvalidRequest    ├── UnknownModel    ├── Draining
     ├── UnsupportedMedia  ├── TooLarge        └── Deadline
-    ├── NotAcceptable     ├── BodyTooLarge
+    ├── NotAcceptable     ├── BodyTooLarge    ├── WrongMethod
     └── CorsRefused       └── SlowBody
 
 Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that refuses our own
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from types import MappingProxyType
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from compute import errors as compute_errors
@@ -44,10 +44,10 @@ class MalformedJson(ServiceError):
 
 
 class InvalidRequest(ServiceError):
-    """A body that its schema refuses; `body` is the parsed JSON, to locate the faults in."""
+    """A body that is not the model it should be; `body` is its JSON, to locate the faults in."""
 
-    def __init__(self, error: ValidationError, body: object) -> None:
-        found, total = faults.of_validation(error, body)
+    def __init__(self, error: ValidationError, body: object, model: type[BaseModel]) -> None:
+        found, total = faults.of_validation(error, body, model)
         super().__init__(Refusal(code="invalid-request", faults=found, total=total))
 
 
@@ -79,6 +79,16 @@ class NotFound(ServiceError):
 
     def __init__(self) -> None:
         super().__init__(Refusal(code="not-found"))
+
+
+class WrongMethod(ServiceError):
+    """The address takes other methods: these."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        methods = ", ".join(allowed)
+        headers = {"Allow": methods}
+        detail = f"This address takes {methods}."
+        super().__init__(Refusal(code="method-not-allowed", detail=detail, headers=headers))
 
 
 class UnknownModel(ServiceError):
@@ -179,7 +189,7 @@ ORIGINS: Mapping[type[ComputeError], Origin] = MappingProxyType(
     }
 )
 
-_BY_STATUS = {404: "not-found", 405: "method-not-allowed"}
+_BY_STATUS = {404: "not-found"}
 
 
 @singledispatch

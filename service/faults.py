@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from compute.errors import Fault, Place
+from service import keys
 
 MOST_READ = 2000
 """Beyond so many errors they are counted, not read: each costs memory once more."""
@@ -44,27 +45,31 @@ _BOUNDS |= {"min_length": "at least", "max_length": "at most", "multiple_of": "a
 _KINDS = {str: "string", list: "list", dict: "object", type(None): "null"}
 
 
-def of_validation(error: ValidationError, body: object) -> tuple[list[Fault], int]:
-    """The faults of a body, each once, and how many there are."""
+def of_validation(
+    error: ValidationError, body: object, model: type[BaseModel]
+) -> tuple[list[Fault], int]:
+    """The faults of a body that should be a model, each once, and how many there are."""
     count = error.error_count()
     if count > MOST_READ:
         return [Fault(code="too_many_faults", detail=f"There are {count} faults.")], count
     found = [
-        fault for details in error.errors(include_url=False) for fault in _faults(details, body)
+        fault
+        for details in error.errors(include_url=False)
+        for fault in _faults(details, body, model)
     ]
     once = {(fault.place, fault.code, fault.detail): fault for fault in reversed(found)}
     faults = list(reversed(once.values()))
     return faults, len(faults)
 
 
-def _faults(details: ErrorDetails, body: object) -> Iterator[Fault]:
+def _faults(details: ErrorDetails, body: object, model: type[BaseModel]) -> Iterator[Fault]:
     place = _place(details, body)
     context = details.get("ctx", {})
     inner = context.get("faults")
     if inner is None:
         yield Fault(
             code=details["type"],
-            detail=_detail(details, context),
+            detail=_detail(details, context) + _advice(details, model),
             place=place,
             expected=_expected(context),
             got=_got(details, context),
@@ -107,6 +112,10 @@ def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
         return _NOT_VALID
     message = details["msg"]
     return message if message.endswith(".") else f"{message}."
+
+
+def _advice(details: ErrorDetails, model: type[BaseModel]) -> str:
+    return keys.advice(model, details["loc"]) if details["type"] == "extra_forbidden" else ""
 
 
 def _expected(context: Mapping[str, object]) -> object:

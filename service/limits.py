@@ -5,6 +5,7 @@ what to select; never a silent part of it.
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -21,6 +22,9 @@ from service.settings import Settings
 
 TEXT_BYTES = {"float32": 12, "float64": 21}
 """Bytes of JSON a number takes, a little above the mean of bell-shaped numbers."""
+
+USE = ("logits", "resid_post", "attn.pattern", "attn_out", "ffn_out", "resid_pre", "resid_mid")
+"""The stages that are kept first where not all fit; the others follow, small ones first."""
 
 _FLOPS_A_SECOND = 2e10
 _SECONDS_A_NUMBER = 5e-8
@@ -102,7 +106,7 @@ def estimate(work: Work) -> Estimate:
     return {
         "elements": price.elements,
         "bytes": memory_bytes(price, work.dtype),
-        "seconds": price.flops / _FLOPS_A_SECOND + price.elements * _SECONDS_A_NUMBER,
+        "seconds": round(price.flops / _FLOPS_A_SECOND + price.elements * _SECONDS_A_NUMBER, 3),
         "parts": [{"stage": name, "elements": elements} for name, elements in _by_kind(work)],
     }
 
@@ -122,21 +126,37 @@ def _kind(wanted: Wanted) -> str:
 
 
 def _advice(work: Work, settings: Settings) -> Advice:
-    for candidate in _smaller(work):
-        price = Work(work.scene, candidate, work.dtype).cost()
-        if next(_broken(price, work.dtype, settings), None) is None:
+    """What fits of what was asked, the stages people read most first; or a last row; or words."""
+    last = f"blocks.{work.scene.config.n_layers - 1}.resid_post"
+    row = selection.resolve([Selected(name=last, where={"position": (-1,)})], work.scene)
+    for candidate in (_what_fits(work, settings), row):
+        if candidate.wanted and _fits(work, candidate, settings):
             return {"select": as_select(candidate, work.scene.config.n_layers)}
     return {"text": "Nothing of this run fits: ask for fewer positions, a smaller batch or model."}
 
 
-def _smaller(work: Work) -> Iterator[Selection]:
-    """The selection without its largest stages, one kind more at a time; then a last row."""
-    kinds = [kind for kind, _ in _by_kind(work)]
-    for dropped in range(1, len(kinds)):
-        left = set(kinds[dropped:])
-        yield Selection(tuple(w for w in work.selected.wanted if _kind(w) in left), {})
-    last = f"blocks.{work.scene.config.n_layers - 1}.resid_post"
-    yield selection.resolve([Selected(name=last, where={"position": (-1,)})], work.scene)
+def _what_fits(work: Work, settings: Settings) -> Selection:
+    """The selection's stages, added a kind at a time in the order of USE while they fit."""
+    kinds = sorted(_by_kind(work), key=lambda part: (_use(part[0]), part[1], part[0]))
+    chosen: set[str] = set()
+    for kind, _ in kinds:
+        if _fits(work, _only(work, chosen | {kind}), settings):
+            chosen.add(kind)
+    return _only(work, chosen)
+
+
+def _only(work: Work, kinds: AbstractSet[str]) -> Selection:
+    return Selection(tuple(w for w in work.selected.wanted if _kind(w) in kinds), {})
+
+
+def _fits(work: Work, candidate: Selection, settings: Settings) -> bool:
+    price = Work(work.scene, candidate, work.dtype).cost()
+    return next(_broken(price, work.dtype, settings), None) is None
+
+
+def _use(kind: str) -> int:
+    name = kind.removeprefix("blocks.*.")
+    return USE.index(name) if name in USE else len(USE)
 
 
 def as_select(selected: Selection, n_layers: int) -> list[JsonValue]:

@@ -7,6 +7,7 @@ import logging
 import time
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -93,10 +94,9 @@ class Handler:
 
     async def __call__(self, request: Request, error: Exception) -> Response:
         """The problem of an error; for a wrong method, with every method the address takes."""
-        response = respond(error, self._most)
-        if response.status_code == 405:
-            response.headers["Allow"] = ", ".join(_allowed(request))
-        return response
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            return respond(errors.WrongMethod(_allowed(request)), self._most)
+        return respond(error, self._most)
 
 
 def respond(error: Exception, most: int) -> Response:

@@ -1,7 +1,8 @@
 """From a request to a run: everything checked and weighed before anything large is made."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import orjson
@@ -15,7 +16,7 @@ from compute.errors import Fault, InputError
 from compute.initial import Source
 from compute.selection import Scene
 from compute.trace import Run
-from compute.types import Array, DType, Edit, Inputs
+from compute.types import Array, Bools, DType, Edit, Inputs
 from compute.weights import ModelWeights
 from schemas.inputs import InputAsked
 from schemas.trace import TraceRequest
@@ -41,12 +42,17 @@ class Brought:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A run that is within the limits, what it costs, and whose model it is."""
+    """A run that is within the limits, what it costs, whose model it is.
+
+    origin: where its weights came from. real: which token ids of a text are no padding.
+    """
 
     run: Run
     cost: Cost
     checkpoint: Checkpoint | None
     digest: str
+    origin: Mapping[str, object]
+    real: Bools | None
 
 
 def plan(
@@ -62,9 +68,9 @@ def plan(
     checkpoint = None if asked.name is None else store.get(asked.name)
     config = _config(request, checkpoint)
     limits.check_config(config, settings)
-    read = _inputs(request.input, dtype, checkpoint)
+    read, real = _inputs(request.input, dtype, checkpoint)
     limits.check_input(read, settings)
-    inputs.check(read, config)
+    _check_input(read, config, request.input)
     lengths = stages.dimensions(config, read.positions, read.batch)
     scene = Scene(config, read.token_ids is not None, lengths)
     selected = selection.resolve(request.selected(), scene)
@@ -77,6 +83,8 @@ def plan(
         cost=work.cost(),
         checkpoint=checkpoint,
         digest=_digest(config, brought, checkpoint),
+        origin=_origin(brought, checkpoint),
+        real=real,
     )
 
 
@@ -88,16 +96,42 @@ def _config(request: TraceRequest, checkpoint: Checkpoint | None) -> ModelConfig
     return asked.to_compute()
 
 
-def _inputs(asked: InputAsked, dtype: DType, checkpoint: Checkpoint | None) -> Inputs:
-    """The input, its text as token ids, padding masked."""
+def _inputs(
+    asked: InputAsked, dtype: DType, checkpoint: Checkpoint | None
+) -> tuple[Inputs, Bools | None]:
+    """The input, its text as token ids with padding masked; which ids are no padding."""
     read = asked.to_compute(dtype)
     if asked.text is None:
-        return read
+        return read, None
     if checkpoint is None:
         detail = "Only a named model brings a tokenizer; send token_ids or a tensor."
         raise InputError([Fault(code="no_tokenizer", detail=detail, place=("text",))])
-    tokens = checkpoint.text.encode(asked.text.strings, asked.special_tokens)
-    return inputs.with_tokens(read, tokens.ids, tokens.real, asked.text.batched)
+    with _in_text(asked):
+        tokens = checkpoint.text.encode(asked.text.strings, asked.special_tokens)
+    real = tokens.real if asked.text.batched else tokens.real[0]
+    return inputs.with_tokens(read, tokens.ids, tokens.real, asked.text.batched), real
+
+
+def _check_input(read: Inputs, config: ModelConfig, asked: InputAsked) -> None:
+    with _in_text(asked):
+        inputs.check(read, config)
+
+
+@contextmanager
+def _in_text(asked: InputAsked) -> Iterator[None]:
+    """Faults of the tokens of a text are faults of the text: of one string, or of one in a list."""
+    try:
+        yield
+    except InputError as error:
+        if asked.text is None:
+            raise
+        raise InputError([_of_text(fault, asked.text.batched) for fault in error.faults]) from None
+
+
+def _of_text(fault: Fault, batched: bool) -> Fault:
+    if fault.place[0] not in ("text", "token_ids"):
+        return fault
+    return replace(fault, place=("text", *fault.place[1:2]) if batched else ("text",))
 
 
 def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType) -> Brought:
@@ -127,6 +161,18 @@ def _initial(asked: WeightsAsked, dtype: DType, gain_offset: float) -> Source:
     return initial.seeded(asked.seed or 0, dtype, gain_offset)
 
 
+def _origin(brought: Brought, checkpoint: Checkpoint | None) -> Mapping[str, object]:
+    """Where the weights came from: what made them, which were given whole, which were edited."""
+    asked = brought.asked
+    init = (asked.init or "seeded") if checkpoint is None else None
+    return {
+        "init": init,
+        "seed": (asked.seed or 0) if init == "seeded" else None,
+        "given": list(brought.tensors),
+        "edited": list(dict.fromkeys(edit.tensor for edit in brought.edits)),
+    }
+
+
 def digest_of(checkpoint: Checkpoint) -> str:
     """The digest of a stored model as it is."""
     return _digest(checkpoint.config, Brought(WeightsAsked(), {}, []), checkpoint)
@@ -137,10 +183,7 @@ def _digest(config: ModelConfig, brought: Brought, checkpoint: Checkpoint | None
     asked = brought.asked
     account = {
         "content": None if checkpoint is None else checkpoint.content,
-        "init": (asked.init or "seeded") if checkpoint is None else None,
-        "seed": (asked.seed or 0)
-        if checkpoint is None and asked.init in (None, "seeded")
-        else None,
+        "made": {key: _origin(brought, checkpoint)[key] for key in ("init", "seed")},
         "config": config_json.as_json(config),
         "tensors": {
             name: sha256(values.tobytes()).hexdigest() for name, values in asked.tensors.items()

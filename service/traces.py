@@ -29,7 +29,7 @@ def answer(body: bytes, state: State, check: Callable[[], None]) -> Answer:
     after = _after(planned, traced, request.identities)
     clock.append(time.perf_counter())
     before = {"model": views.model(planned), "input": views.read(planned)}
-    pieces = encoding.answer(before, traced.made, after)
+    pieces = encoding.answer(before, traced, after)
     clock.append(time.perf_counter())
     steps = zip(("parse", "compute", "encode"), clock, clock[1:], strict=False)
     return Answer(pieces, {step: end - start for step, start, end in steps})

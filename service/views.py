@@ -15,11 +15,12 @@ View = Mapping[str, object]
 
 
 def model(planned: Plan) -> View:
-    """Name (of a stored model), digest, resolved config, what was overridden in it."""
+    """Name (of a stored model), digest, resolved config, where each weight came from."""
     return {
         "name": None if planned.checkpoint is None else planned.checkpoint.name,
         "digest": planned.digest,
         "config": config_json.as_json(planned.run.config),
+        "weights": planned.origin,
         "overrides": [],
     }
 
@@ -32,7 +33,7 @@ def read(planned: Plan) -> View:
         "batch": inputs.batch,
         "tokens": _tokens(planned),
         "token_ids": inputs.token_ids,
-        "position_ids": np.array(np.broadcast_to(ids_for(inputs), inputs.shape)),
+        "position_ids": np.ascontiguousarray(np.broadcast_to(ids_for(inputs), inputs.shape)),
         "key_mask": inputs.key_mask,
     }
 
@@ -52,19 +53,17 @@ def fully_masked_rows(run: Run) -> list[View]:
     masked = fully_masked(run) if run.config.attention.kind != "none" else None
     if masked is None or not masked.any():
         return []
-    by_row = masked[:, 0] if masked.ndim == 3 else masked
-    rows = list(_rows(np.broadcast_to(by_row, run.inputs.shape)))
+    by_row = masked.reshape(-1, run.inputs.positions)  # one row for all of a batch, or each its own
+    shape = (run.inputs.batch or 1, run.inputs.positions)
+    rows = list(_rows(np.broadcast_to(by_row, shape), run.inputs.batch is not None))
     layers = range(run.config.n_layers)
     return [{"stage": f"blocks.{at}.attn.pattern", **row} for at in layers for row in rows]
 
 
-def _rows(masked: Bools) -> Iterator[View]:
-    if masked.ndim == 1:
-        yield {"position": np.flatnonzero(masked)}
-        return
+def _rows(masked: Bools, batched: bool) -> Iterator[View]:
     for at, row in enumerate(masked):
         if row.any():
-            yield {"batch": at, "position": np.flatnonzero(row)}
+            yield {**({"batch": at} if batched else {}), "position": np.flatnonzero(row)}
 
 
 def next_token(planned: Plan, traced: Trace) -> object:
@@ -103,10 +102,12 @@ def _tokens(planned: Plan) -> object:
     token_ids, checkpoint = planned.run.inputs.token_ids, planned.checkpoint
     if token_ids is None or checkpoint is None:
         return None
-    return _pieces(token_ids, checkpoint.text.piece)
+    real = np.ones(token_ids.shape, np.bool_) if planned.real is None else planned.real
+    return _pieces(token_ids, real, checkpoint.text.piece)
 
 
-def _pieces(token_ids: Ints, piece: Callable[[int], str]) -> list[object]:
+def _pieces(token_ids: Ints, real: Bools, piece: Callable[[int], str]) -> list[object]:
+    rows = zip(token_ids, real, strict=True)
     if token_ids.ndim > 1:
-        return [_pieces(row, piece) for row in token_ids]
-    return [piece(int(token_id)) for token_id in token_ids]
+        return [_pieces(ids, kept, piece) for ids, kept in rows]
+    return [piece(int(token_id)) if kept else None for token_id, kept in rows]

@@ -1,10 +1,13 @@
 """The models there are."""
 
+from typing import cast
+
 from fastapi import APIRouter, Request, Response
 
 from compute import config_json, stages, tensors
 from compute.checkpoints.folder import Checkpoint
 from schemas.models import ModelDetail, ModelLine, Models, Parameters, Tokenizer
+from schemas.resolved import ConfigAnswer
 from service import openapi, plans, state
 from service.answers import json
 
@@ -48,7 +51,7 @@ def described(checkpoint: Checkpoint) -> ModelDetail:
     return ModelDetail(
         name=checkpoint.name,
         digest=plans.digest_of(checkpoint),
-        config=config_json.as_json(config),
+        config=cast(ConfigAnswer, config_json.as_json(config)),
         parameters=Parameters(**tensors.parameter_counts(config)),
         tensors={name: list(t.shape) for name, t in tensors.tensors(config).items()},
         tokenizer=Tokenizer(

@@ -17,6 +17,7 @@ async def welcome() -> Response:
     found = Welcome(
         name="glassblock",
         version=__version__,
+        trace="/v1/trace",
         docs="/docs",
         openapi="/openapi.json",
         models="/v1/models",

@@ -15,6 +15,7 @@ from service import __version__
 def test_front_door_points_to_calls_that_answer(client: TestClient) -> None:
     welcome = client.get("/").json()
     assert (welcome.pop("name"), welcome.pop("version")) == ("glassblock", __version__)
+    assert client.get(welcome.pop("trace")).status_code == 405
     assert {path: client.get(path).status_code for path in welcome.values()} == dict.fromkeys(
         welcome.values(), 200
     )

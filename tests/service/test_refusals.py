@@ -184,6 +184,7 @@ def test_learned_positions_end_where_their_table_ends(
     long = {"model": model, "input": {"text": "A" * 12}}
     body = assert_problem(client.post("/v1/trace", json=long), "invalid-input")
     assert "0 to 10" in body["errors"][0]["detail"]
+    assert pointers(body) == ["/input/text"]
     ids = {"model": model, "input": {"text": "AB", "position_ids": [3, 11]}}
     body = assert_problem(client.post("/v1/trace", json=ids), "invalid-input")
     assert pointers(body) == ["/input/position_ids/1"]
@@ -207,6 +208,70 @@ def test_unknown_stages_are_refused(
         client.post("/v1/trace", json=request(select=[name])), "invalid-selection"
     )
     assert body["errors"][0]["code"] == "unknown_stage"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("blocks.3.A", "the blocks are 0 to 0"),
+        ("blocks.-1.attn.z", "the blocks are 0 to 0"),
+        ("hook_scale", "ln1.hook_scale, ln2.hook_scale"),
+        ("scale", "norm1.scale, norm2.scale"),
+        ("blocks.0.attn.outt", "attn_out"),
+        ("a", "Near it: A."),
+        ("ATTN.PATTERN", "attn.pattern"),
+        ("hook_normalized_resid_post", "post-norm configs only"),
+    ],
+)
+def test_unknown_stage_is_answered_with_the_reason(
+    client: TestClient, assert_problem: AssertProblem, name: str, says: str
+) -> None:
+    response = client.post("/v1/trace", json=request(select=[name]))
+    assert says in assert_problem(response, "invalid-selection")["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"modle": 1}, "Near it: model"),
+        ({"model": {"config": {**CONFIG, "attention": {"n_head": 2}}}}, "n_heads"),
+        ({"input": {**INPUT, "zzz": 1}}, "tensor, token_ids, text"),
+        ({"select": [{"name": "A", "heads": [0]}]}, "Near it: head"),
+        ({"model": {"config": {**CONFIG, "ffn": {"bias": {"inn": True}}}}}, "Near it: in"),
+    ],
+)
+def test_misspelt_key_is_answered_with_its_neighbours(
+    client: TestClient, assert_problem: AssertProblem, changes: dict[str, Any], says: str
+) -> None:
+    body = assert_problem(client.post("/v1/trace", json=request(**changes)), "invalid-request")
+    assert says in body["errors"][0]["detail"]
+
+
+def test_forgotten_head_count_is_named(client: TestClient, assert_problem: AssertProblem) -> None:
+    model = {"config": {"d_model": 4}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "config-rule")
+    assert pointers(body) == ["/model/config/attention/n_heads"]
+
+
+def test_tensor_of_another_config_is_answered_with_when_it_exists(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    model = {"config": CONFIG, "weights": {"tensors": {"blocks.0.attn.b_O": [1, 2, 3, 4]}}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
+    assert "attention.bias" in body["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [("AAx", "/input/text"), (["A", "x"], "/input/text/1"), ("", "/input/text")],
+)
+def test_text_is_located_in_what_was_sent(
+    client: TestClient, assert_problem: AssertProblem, text: object, pointer: str
+) -> None:
+    asked = {"model": {"name": "letter-sort"}, "input": {"text": text}}
+    assert pointers(assert_problem(client.post("/v1/trace", json=asked), "invalid-input")) == [
+        pointer
+    ]
 
 
 def test_misspelt_stage_is_answered_with_its_neighbours(

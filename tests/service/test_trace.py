@@ -169,6 +169,67 @@ def test_batch_of_texts_is_padded_on_the_left_and_moves_nothing(client: TestClie
     }
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": ["CAB", "CBA"]},
+        {"text": ["C"]},
+        {"text": ["CABBAC", "A", "CC"]},
+        {"token_ids": [[0, 1], [1, 2]]},
+        {"tensor": [[[0.5] * 48] * 3] * 2},
+        {"token_ids": [[0, 1], [1, 2]], "position_ids": [1, 2]},
+        {"token_ids": [[0, 1], [1, 2]], "key_mask": [False, True]},
+        {"token_ids": [[0, 1], [1, 2]], "attention_mask": [[False, False], [True, True]]},
+        {"token_ids": [[0, 1], [1, 2]], "attention_mask": [[[False, False], [True, True]]] * 2},
+        {"token_ids": [0, 1], "key_mask": [False, True]},
+        {"token_ids": [0, 1], "key_mask": [False, False]},
+        {"token_ids": [0, 1], "attention_mask": [[False, False], [True, True]]},
+        {"token_ids": [0]},
+    ],
+)
+def test_every_form_of_batch_and_mask_answers(client: TestClient, given: dict[str, Any]) -> None:
+    answer = post(client, {"model": LETTERS, "input": given})
+    TypeAdapter(TraceAnswer).validate_python(answer)
+    assert not [one for one in answer["identities"] if one["holds"] is False]
+    scores = array(answer["tensors"]["blocks.0.attn.scores"])
+    without = np.isneginf(scores).all(axis=-1)[..., 0, :]  # the same for every head
+    rows = {
+        (row.get("batch"), position)
+        for row in answer["fully_masked_rows"]
+        if row["stage"] == "blocks.0.attn.pattern"
+        for position in row["position"]
+    }
+    places = [tuple(int(i) for i in place) for place in np.argwhere(without)]
+    batched = answer["input"]["batch"] is not None
+    assert rows == {place if batched else (None, *place) for place in places}
+
+
+def test_padding_is_null_among_the_tokens(client: TestClient) -> None:
+    request = {"model": LETTERS, "input": {"text": ["CAB", "C"]}, "select": ["A"]}
+    assert post(client, request)["input"]["tokens"] == [["C", "A", "B"], [None, None, "C"]]
+
+
+def test_symbol_that_means_another_tensor_is_left_out(client: TestClient) -> None:
+    config = {"d_model": 4, "attention": {"n_heads": 2}}
+    for placement, symbol in (("pre", "U"), ("post", None)):
+        model = {"config": {**config, "norm": {"placement": placement}}}
+        request = {"model": model, "input": {"tensor": [[1, 2, 3, 4]]}, "select": ["norm1.out"]}
+        assert post(client, request)["tensors"]["blocks.0.norm1.out"]["symbol"] == symbol
+
+
+def test_answer_says_where_the_weights_came_from(client: TestClient) -> None:
+    answer = post(client, {**examples.TRACE["article"]["value"], "select": ["A"]})
+    assert answer["model"]["weights"] == {
+        "init": "identity",
+        "seed": None,
+        "given": ["blocks.0.attn.W_Q"],
+        "edited": [],
+    }
+    answer = post(client, examples.TRACE["negate-structure"]["value"])
+    assert answer["model"]["weights"]["edited"] == ["blocks.0.attn.W_O"]
+    assert answer["model"]["weights"]["init"] is None
+
+
 def test_padding_and_a_given_mask_are_joined(client: TestClient) -> None:
     given = {"text": ["CAB", "C"], "key_mask": [[True, False, True], [True, True, True]]}
     answer = post(client, {"model": LETTERS, "input": given, "select": ["A"]})
