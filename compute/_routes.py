@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import hypot
+from types import EllipsisType
 
 import numpy as np
 
@@ -101,14 +103,15 @@ def expansion(config: ModelConfig) -> Route:
 
 
 def addition(operands: Operands) -> Measured:
-    """The sum of all but the last = the last."""
+    """The sum of all but the last = the last, row block by row block."""
     *terms, total = operands.values
-    left = np.zeros(total.shape)
-    size = np.zeros(total.shape)
-    for term in terms:
-        left += term
-        size += np.abs(term)
-    return _measured(left, total, float(size.max()), len(terms))
+    parts, size = [], 0.0
+    for rows in _row_blocks(total):
+        left = sum((term[rows].astype(np.float64) for term in terms), np.zeros(()))
+        terms_size = sum((np.abs(term[rows]) for term in terms), np.zeros(()))
+        size = max(size, float(terms_size.max()))
+        parts.append(_part(left, total[rows]))
+    return _joined(parts, size, len(terms))
 
 
 EMBEDDING = Route(
@@ -139,29 +142,33 @@ def pattern_rows(operands: Operands) -> Measured:
 
 def softmax(operands: Operands) -> Measured:
     """exp(S - max S) / Σ exp(S - max S), again in float64, row block by row block."""
-    S, A = (values.reshape(-1, values.shape[-1]) for values in operands.values)
-    step = max(1, _BLOCK_ELEMENTS // S.shape[-1])
-    parts = [_softmax_part(S[i : i + step], A[i : i + step]) for i in range(0, len(S), step)]
-    finite = [float(np.abs(S[np.isfinite(S)]).max(initial=0.0))]
-    return _joined(parts, 1.0, S.shape[-1], max(finite))
+    S, A = operands.values
+    parts, spread = [], 0.0
+    for rows in _row_blocks(S):
+        exact = S[rows].astype(np.float64)
+        finite = np.isfinite(exact)
+        spread = max(spread, float(np.abs(exact).max(where=finite, initial=0.0)))
+        parts.append(_part(_softmax(exact), A[rows]))
+    return _joined(parts, 1.0, S.shape[-1], spread)
 
 
-def _softmax_part(S: Array, A: Array) -> "Part":
-    exact = S.astype(np.float64)
-    top = exact.max(axis=-1, keepdims=True)
-    weights = np.exp(exact - np.where(np.isfinite(top), top, 0.0))
+def _softmax(S: Array) -> Array:
+    top = S.max(axis=-1, keepdims=True)
+    weights = np.exp(S - np.where(np.isfinite(top), top, 0.0))
     total = weights.sum(axis=-1, keepdims=True)
-    return _part(weights / np.where(total == 0.0, 1.0, total), A)
+    return weights / np.where(total == 0.0, 1.0, total)
 
 
 def mixture(operands: Operands) -> Measured:
-    """Σ_m A_nm V_m for each head, in float64."""
+    """Σ_m A_nm V_m for each head, in float64, row block by row block."""
     A, V, H = operands.values
     served = A.shape[-3] // V.shape[-3]
-    parts = [
-        _part(A[..., r, :, :].astype(np.float64) @ V[..., r // served, :, :], H[..., r, :, :])
-        for r in range(A.shape[-3])
-    ]
+    parts = []
+    for r in range(A.shape[-3]):
+        values = V[..., r // served, :, :].astype(np.float64)
+        for rows in _row_blocks(A[..., r, :, :]):
+            left = A[..., r, :, :][rows].astype(np.float64) @ values
+            parts.append(_part(left, H[..., r, :, :][rows]))
     return _joined(parts, float(np.abs(V).max()), A.shape[-1])
 
 
@@ -169,51 +176,64 @@ def head_sum(operands: Operands) -> Measured:
     """Head by head: each contribution on its own, then b_O."""
     contributions, attn_out, H = operands.values
     w = operands.weights.blocks[operands.layer].attention
-    left = np.zeros(attn_out.shape)
-    for r in range(contributions.shape[-3]):
-        left += contributions[..., r, :, :]
-    if w.b_O is not None:
-        left += w.b_O
-    rows = np.sqrt(np.square(H, dtype=np.float64).sum(axis=(-3, -1)).max())
-    columns = np.sqrt(np.square(w.W_O, dtype=np.float64).sum(axis=(0, 1)).max())
-    return _measured(
-        left, attn_out, float(rows * columns) + _size(w.b_O), H.shape[-3] * H.shape[-1]
-    )
+    bias = 0.0 if w.b_O is None else w.b_O
+    parts = []
+    for rows in _row_blocks(attn_out):
+        heads = (contributions[..., r, :, :][rows] for r in range(contributions.shape[-3]))
+        left = sum((one.astype(np.float64) for one in heads), np.zeros(()))
+        parts.append(_part(left + bias, attn_out[rows]))
+    size = norm(H, axis=(-3, -1)) * norm(w.W_O, axis=(0, 1))
+    return _joined(parts, size + _size(w.b_O), H.shape[-3] * H.shape[-1])
 
 
 def ffn_product(operands: Operands) -> Measured:
     """hidden W_out + b_out in float64, block by block."""
-    hidden, ffn_out = (values.reshape(-1, values.shape[-1]) for values in operands.values)
+    hidden, ffn_out = operands.values
     w = operands.weights.blocks[operands.layer].ffn
     bias = np.zeros(ffn_out.shape[-1]) if w.b_out is None else w.b_out
     step = max(1, _BLOCK_ELEMENTS // hidden.shape[-1])
     parts, row_norm, column_norm = [], 0.0, 0.0
-    for i in range(0, len(hidden), step):
-        rows = hidden[i : i + step].astype(np.float64)
-        row_norm = max(row_norm, float(np.sqrt(np.vecdot(rows, rows).max())))
-        for j in range(0, ffn_out.shape[-1], step):
-            columns = w.W_out[:, j : j + step].astype(np.float64)
-            column_norm = max(column_norm, float(np.sqrt(np.square(columns).sum(axis=0).max())))
-            left = rows @ columns + bias[j : j + step]
-            parts.append(_part(left, ffn_out[i : i + step, j : j + step]))
+    for j in range(0, ffn_out.shape[-1], step):
+        columns = w.W_out[:, j : j + step].astype(np.float64)
+        column_norm = max(column_norm, norm(columns, axis=0))
+        for rows in _row_blocks(hidden):
+            left = hidden[rows].astype(np.float64) @ columns + bias[j : j + step]
+            row_norm = max(row_norm, norm(hidden[rows], axis=-1))
+            parts.append(_part(left, ffn_out[rows][..., j : j + step]))
     return _joined(parts, row_norm * column_norm + _size(w.b_out), hidden.shape[-1])
+
+
+def _row_blocks(x: Array) -> Iterator[tuple[EllipsisType, slice, slice]]:
+    """Indices that cut (..., n, d) into blocks of rows of at most `_BLOCK_ELEMENTS` numbers."""
+    rows = x.shape[-2]
+    step = max(1, _BLOCK_ELEMENTS * rows // max(1, x.size))
+    for start in range(0, rows, step):
+        yield ..., slice(start, start + step), slice(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Largest |left - right|, squared norms and largest |right| of a part of the entries."""
+    """Largest |left - right|, norms and largest |right| of a part of the entries."""
 
     max_abs: float
-    left_square: float
-    right_square: float
+    left_norm: float
+    right_norm: float
     right_max: float
+
+
+def norm(x: Array, axis: int | tuple[int, ...] | None = None) -> float:
+    """The largest norm along the axes: scaled first, for squares overflow before norms do."""
+    largest = float(np.abs(x).max())
+    if not largest:
+        return 0.0
+    return largest * float(np.sqrt(np.square(x / np.float64(largest)).sum(axis=axis).max()))
 
 
 def _part(left: Array, right: Array) -> Part:
     return Part(
         float(np.abs(left - right).max()),
-        float(np.square(left).sum()),
-        float(np.square(right, dtype=np.float64).sum()),
+        norm(left),
+        norm(right),
         float(np.abs(right).max()),
     )
 
@@ -221,8 +241,8 @@ def _part(left: Array, right: Array) -> Part:
 def _joined(parts: list[Part], scale: float, width: int, spread: float = 0.0) -> Measured:
     return Measured(
         max_abs=max(part.max_abs for part in parts),
-        left_norm=sum(part.left_square for part in parts) ** 0.5,
-        right_norm=sum(part.right_square for part in parts) ** 0.5,
+        left_norm=hypot(*(part.left_norm for part in parts)),
+        right_norm=hypot(*(part.right_norm for part in parts)),
         right_max=max(part.right_max for part in parts),
         scale=scale,
         width=width,

@@ -58,6 +58,8 @@ def from_json(raw: Mapping[str, Any]) -> ModelConfig:
 def _read(part: type[T], raw: object, place: Place) -> T:
     if not isinstance(raw, Mapping):
         raise _misfit(place, "an object", raw)
+    if "kind" in raw:
+        _value(get_type_hints(part)["kind"], raw["kind"], (*place, "kind"))
     names = {name.rstrip("_"): name for name in applying_fields(part, raw.get("kind"))}
     for key in sorted(set(raw) ^ set(names)):
         raise _misfit((*place, key), "present" if key in names else "absent", raw.get(key))

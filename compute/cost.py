@@ -96,12 +96,30 @@ def _block(config: ModelConfig, n: int) -> int:
 
 
 def _derived(selection: Selection, lengths: Mapping[str, int]) -> int:
-    inner = {"attn.dots": lengths["k"], "attn.head_out": lengths["v"], "attn.source_out": 1}
     return sum(
-        2 * inner[wanted.stage.name] * answer_elements(wanted, lengths)
+        2 * _inner(wanted, lengths) * _made(wanted, lengths)
         for wanted in selection.wanted
         if wanted.stage.derived
     )
+
+
+def _inner(wanted: Wanted, lengths: Mapping[str, int]) -> int:
+    """Multiply-adds for each number that is made."""
+    return lengths["k"] if wanted.stage.name == "attn.dots" else lengths["v"]
+
+
+def _made(wanted: Wanted, lengths: Mapping[str, int]) -> int:
+    """Numbers that a derived stage's product makes.
+
+    head_out cuts heads and positions before it; source_out makes v_m W_O^(r) once for all
+    receiving positions; dots are made whole and then cut.
+    """
+    early = {"attn.head_out": "bhnd", "attn.source_out": "bhmd", "attn.dots": ""}
+    axes = list(stages.axes_of(wanted.stage, "b" in lengths))
+    if wanted.stage.name == "attn.source_out":
+        axes.remove("n")
+    where = {x: wanted.where[x] for x in early[wanted.stage.name] if x in wanted.where}
+    return prod(len(where[x]) if x in where else lengths[x] for x in axes)
 
 
 def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int:
@@ -110,5 +128,5 @@ def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int
     pairs = 2 * lengths["h"] * n * n
     heads = n * (lengths["h"] * (lengths["k"] + lengths["v"]) + lengths["g"] * lengths["k"])
     hidden = 3 * n * config.ffn.d_ff
-    bias = lengths["h"] * n * n if config.position.kind == "alibi" else 0
+    bias = (3 * lengths["h"] + 4) * n * n if config.position.kind == "alibi" else 0
     return b * (4 * n * d + max(pairs + 2 * heads, hidden) + bias)

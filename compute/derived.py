@@ -63,5 +63,5 @@ def cut(x: Array, letters: Sequence[str], where: Where) -> Array:
     sliced = x
     for axis, letter in enumerate(named):
         if letter in where:
-            sliced = np.take(sliced, np.asarray(where[letter]), axis=axis)
+            sliced = np.take(sliced, np.asarray(where[letter], np.intp), axis=axis)
     return sliced

@@ -24,7 +24,7 @@ def stream(
     sent: Array | None = None
     while missing:
         name, value = _step(equations, sent, missing)
-        sent = replaced[name](value) if name in replaced else value
+        sent = np.array(replaced[name](value)) if name in replaced else value
         if name in missing:
             missing.discard(name)
             sent.flags.writeable = False
@@ -53,6 +53,7 @@ def prefixed(prefix: str, equations: Equations) -> Equations:
 
 def checked(equations: Equations, check: Callable[[], None]) -> Equations:
     """The same equations; `check` is called before each stage and may raise to stop the work."""
+    check()
     try:
         name, value = next(equations)
         while True:

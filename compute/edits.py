@@ -112,8 +112,9 @@ def _edited(values: Array, tensor: Tensor, edits: Sequence[Edit]) -> Array:
 
 def _applied(edit: Edit, old: Array) -> Array:
     value = np.asarray(edit.value, old.dtype)
-    if edit.op == "scale":
-        return old * value
-    if edit.op == "add":
-        return old + value
+    with np.errstate(over="ignore"):  # a weight beyond the dtype is inf, and its trace says so
+        if edit.op == "scale":
+            return old * value
+        if edit.op == "add":
+            return old + value
     return np.broadcast_to(value if edit.op == "set" else np.zeros((), old.dtype), old.shape)

@@ -2,12 +2,14 @@
 
 Everything is summed again in float64 from the stages that were kept. An identity holds where
 
-    max |left - right| <= eps(dtype) · (8 + sqrt(width) + spread) · scale
+    max |left - right| <= eps · ((8 + sqrt(width) + spread) · scale + width / 4 · max |right|)
 
-with `width` the number of terms of a sum, `scale` the size of the terms (for a product, the
-largest row norm times the largest column norm, so cancellation raises no alarm), and `spread`
-the largest finite |score| where the route goes through the exponential, else 0. A stage
-disturbed by a thousandth of its largest entry breaks the identities that name it.
+with eps that of the dtype (and beside it `width` of its smallest numbers, where all underflows),
+`width` the number of terms of a sum, `scale` the size of the terms (for a product, the largest
+row norm times the largest column norm, so cancellation raises no alarm), and `spread` the
+largest finite |score| where the route goes through the exponential, else 0. The root is for
+roundings that go either way, `width / 4` for sums of like terms, whose roundings go one way. A
+stage disturbed by a thousandth of its largest entry breaks the identities that name it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +56,7 @@ class Evidence:
 
 
 def check(evidence: Evidence) -> Iterator[Identity]:
-    """Every identity of the config, in order of computation."""
+    """Every identity of the config, in order of computation, each made when it is asked for."""
     yield _one("", routes.EMBEDDING, evidence)
     for layer in range(evidence.config.n_layers):
         for route in routes.in_block(evidence.config):
@@ -125,7 +127,6 @@ def _unchecked(name: str, formula: str, reason: str) -> Identity:
 
 
 def _judged(name: str, formula: str, measured: Measured, dtype: np.dtype[np.floating]) -> Identity:
-    allowed = tolerance(dtype, measured.width, measured.spread) * measured.scale
     right = measured.right_norm
     return Identity(
         name=name,
@@ -133,11 +134,14 @@ def _judged(name: str, formula: str, measured: Measured, dtype: np.dtype[np.floa
         max_abs=measured.max_abs,
         rel=measured.max_abs / measured.right_max if measured.right_max else None,
         norm_ratio=measured.left_norm / right if right else None,
-        holds=measured.max_abs <= allowed,
+        holds=measured.max_abs <= tolerance(dtype, measured),
         reason=None,
     )
 
 
-def tolerance(dtype: np.dtype[np.floating], width: int, spread: float) -> float:
-    """eps · (8 + sqrt(width) + spread): relative to the size of the terms."""
-    return float(np.finfo(dtype).eps) * (8.0 + float(width) ** 0.5 + spread)
+def tolerance(dtype: np.dtype[np.floating], measured: Measured) -> float:
+    """How far left and right may be apart: the formula stands above."""
+    info, width = np.finfo(dtype), float(measured.width)
+    terms = (8.0 + width**0.5 + measured.spread) * measured.scale
+    likely = float(info.eps) * (terms + width / 4.0 * measured.right_max)
+    return likely + width * float(info.smallest_subnormal)

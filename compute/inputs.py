@@ -70,7 +70,7 @@ def _position_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
         return
     detail = f"The table of learned positions has the rows 0 to {limit - 1}."
     if inputs.position_ids is not None:
-        outside = inputs.position_ids >= limit
+        outside = (inputs.position_ids < 0) | (inputs.position_ids >= limit)
         yield from _at("position_ids", outside, inputs.position_ids, "out_of_positions", detail)
     elif int(positions.ids_for(inputs).max()) >= limit:
         detail = f"{detail} The input has {inputs.positions} positions."

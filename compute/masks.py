@@ -24,8 +24,8 @@ def forbidden_pairs(
         for rule in (
             _causal(positions) if attention.mask == "causal" else None,
             _outside(positions, attention.window),
-            None if key_mask is None else ~key_mask[..., None, None, :],
-            None if attention_mask is None else ~attention_mask[..., None, :, :],
+            None if key_mask is None else _of_keys(key_mask),
+            None if attention_mask is None else _for_heads(~attention_mask),
         )
         if rule is not None
     ]
@@ -40,6 +40,18 @@ def for_inputs(attention: AttentionConfig, inputs: Inputs) -> Bools | None:
 def fully_masked(forbidden: Bools | None) -> Bools | None:
     """(..., n): the queries with no allowed key, or None where nothing is masked."""
     return None if forbidden is None else np.asarray(forbidden.all(axis=-1))
+
+
+def _of_keys(key_mask: Bools) -> Bools:
+    """(m) -> (n, m), (b, m) -> (b, 1, n, m): each query's row is the same."""
+    *batch, positions = key_mask.shape
+    pairs = np.broadcast_to(~key_mask[..., None, :], (*batch, positions, positions))
+    return _for_heads(pairs)
+
+
+def _for_heads(pairs: Bools) -> Bools:
+    """(n, m) as it is, (b, n, m) -> (b, 1, n, m)."""
+    return pairs if pairs.ndim == 2 else pairs[:, None]
 
 
 def _either(x: Bools, y: Bools) -> Bools:

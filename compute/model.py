@@ -68,7 +68,7 @@ def embedded(w: ModelWeights, inputs: Inputs) -> Equations:
 
 def posted(w: ModelWeights, inputs: Inputs) -> Equations:
     """The posted tensor, in the model's dtype: (..., n, d)."""
-    return np.asarray(inputs.tensor, w.dtype)
+    return np.array(inputs.tensor, w.dtype)  # a copy: the posted array stays its owner's
     yield  # an equation, though an empty one
 
 

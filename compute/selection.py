@@ -122,7 +122,7 @@ def _where(
     where: dict[str, tuple[int, ...]] = {}
     faults: list[Fault] = []
     for word, indices in selected.where.items():
-        letter = _LETTERS[word]
+        letter = _LETTERS.get(word)
         if letter not in axes:
             faults.append(_no_axis(stage, axes, word, index))
             continue

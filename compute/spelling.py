@@ -28,28 +28,36 @@ def meanings(spelling: str, config: ModelConfig) -> list[Meaning]:
     """The stages a spelling means under a config, in the catalogue's order; none if unknown.
 
     `blocks.{layer}.{stage}` with `*` in either part; a bare stage or alias means every block; `*`
-    alone or across dots is matched against whole names. A wildcard in the stage's part meets the
-    stages of the default answer only; derived ones beside it must be spelled out.
+    alone or across dots is matched against whole names too. A wildcard in the stage's part meets
+    the stages of the default answer only; derived ones beside it must be spelled out.
     """
     layer_part, stage_part = _parts(spelling)
-    spelled = spellings(config)
-    if "*" not in stage_part:
-        found = [spelled[stage_part]] if stage_part in spelled else []
-    else:
-        met = {stage.name for name, stage in spelled.items() if _meets(stage_part, name, stage)}
-        found = [stage for stage in stages.STAGES if stage.name in met and stage.by_default]
-    outright = "*" not in stage_part
-    return [
-        Meaning(stage, layers, outright)
-        for stage in found
-        if (layers := _layers(stage, layer_part, config.n_layers))
-    ]
+    if "*" in stage_part:
+        return list(_met(layer_part, stage_part, config))
+    stage = spellings(config).get(stage_part)
+    layers = _layers(stage, layer_part, config.n_layers) if stage else ()
+    return [Meaning(stage, layers, True)] if stage and layers else []
+
+
+def _met(layer_part: str | None, stage_part: str, config: ModelConfig) -> Iterator[Meaning]:
+    matches = _pattern(stage_part).fullmatch
+    for stage in (stage for stage in stages.STAGES if stage.by_default):
+        names = _names(config)[stage.name]
+        layers = _layers(stage, layer_part, config.n_layers)
+        if not any(matches(name) for name in names):
+            whole = layers if stage.level == "block" and layer_part is None else ()
+            layers = tuple(x for x in whole if any(matches(f"blocks.{x}.{n}") for n in names))
+        if layers:
+            yield Meaning(stage, layers, False)
 
 
 def why_unknown(spelling: str, config: ModelConfig) -> str:
     """Why a spelling means no stage here: its block, its config, its being short, or unknown."""
-    _, wanted = _parts(spelling)
-    if "*" in wanted or wanted in spellings(config):
+    layer_part, wanted = _parts(spelling)
+    known = spellings(config).get(wanted)
+    if known is not None and known.level == "model":
+        return f"{wanted} belongs to the model, not to a block: leave the block out."
+    if known is not None or (layer_part is not None and wanted == "*"):
         return f"There is no such block; the blocks are 0 to {config.n_layers - 1}."
     ends = sorted(name for name in spellings(config) if name.endswith(f".{wanted}"))
     if ends:
@@ -58,13 +66,24 @@ def why_unknown(spelling: str, config: ModelConfig) -> str:
 
 
 def _of_other_configs(wanted: str) -> str | None:
-    for stage in stages.STAGES:
-        if stage.symbol == wanted:
-            return f"{wanted} means {stage.name} in {stage.symbol_when} configs only."
-        for alias in stage.aliases:
-            if wanted in (alias.name, _last(alias.name)):
-                return f"{wanted} means {stage.name} in {alias.when} configs only."
-    return None
+    """Where a name means a stage, the same one, under other configs only."""
+    meant = {
+        (stage.name, when)
+        for stage in stages.STAGES
+        for name, when in _conditional(stage)
+        if wanted in (name, _last(name))
+    }
+    if len({name for name, _ in meant}) != 1 or any(when == "always" for _, when in meant):
+        return None
+    name, when = min(meant)
+    return f"{wanted} means {name} in {when} configs only."
+
+
+def _conditional(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Symbol and aliases of a stage, each with the configs in which it means the stage."""
+    if stage.symbol:
+        yield stage.symbol, stage.symbol_when
+    yield from ((alias.name, alias.when) for alias in stage.aliases)
 
 
 @lru_cache(maxsize=64)
@@ -80,10 +99,13 @@ def spellings(config: ModelConfig) -> Mapping[str, Stage]:
     return {**unambiguous, **whole}
 
 
-def _meets(pattern: str, name: str, stage: Stage) -> bool:
-    matches = _pattern(pattern).fullmatch
-    whole = f"blocks.0.{name}" if stage.level == "block" else name
-    return bool(matches(name) or matches(whole))
+@lru_cache(maxsize=64)
+def _names(config: ModelConfig) -> Mapping[str, list[str]]:
+    """Stage name -> all its spellings under a config."""
+    names: dict[str, list[str]] = {stage.name: [] for stage in stages.STAGES}
+    for name, stage in spellings(config).items():
+        names[stage.name].append(name)
+    return names
 
 
 def _last(name: str) -> str:

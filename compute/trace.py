@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from compute import cost, derived, driver, identities, masks, stages
 from compute.config import ModelConfig
 from compute.driver import Patch
@@ -72,7 +74,11 @@ def identities_of(traced: Trace) -> list[Identity]:
         weights=run.weights,
         fully_masked=fully_masked(run),
     )
-    return list(identities.check(evidence))
+    found = []
+    for identity in identities.check(evidence):
+        run.check()
+        found.append(identity)
+    return found
 
 
 def fully_masked(run: Run) -> Bools | None:
@@ -99,10 +105,11 @@ def _by_source(run: Run) -> Mapping[str, list[tuple[Wanted, tuple[str, ...]]]]:
 def _made(run: Run, wanted: Wanted, sources: tuple[Array, ...]) -> Made:
     stage = wanted.stage
     if not stage.derived:
-        return Made(wanted, derived.cut(sources[0], stage.axes, wanted.where))
+        return Made(wanted, frozen(derived.cut(sources[0], stage.axes, wanted.where)))
     layer = stages.layer_of(wanted.name) or 0
     attention = run.weights.blocks[layer].attention
-    values = derived.DERIVE[stage.name](sources, attention, wanted.where)
+    with np.errstate(over="ignore", invalid="ignore"):  # as in the driver
+        values = derived.DERIVE[stage.name](sources, attention, wanted.where)
     return Made(wanted, frozen(values))
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from compute.errors import Fault
+from compute.errors import Fault, Place
 from compute.types import Array, DType
 
 MOST_FAULTS = 20
@@ -170,7 +170,7 @@ def cast(values: Array, dtype: DType) -> Array:
         return values.astype(dtype)
 
 
-def overflows(values: Array, place: tuple[str, ...]) -> list[Fault]:
+def overflows(values: Array, place: Place) -> list[Fault]:
     """The first entries that are finite as sent and not in the dtype asked for."""
     detail = f"This number is beyond the range of {values.dtype}."
     return [

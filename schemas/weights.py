@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from compute.errors import WeightsError
+from compute.errors import WeightsError, refuse_if
 from compute.types import Array, DType, Edit, EditOp
 from schemas.base import Asked, Indices, Name, exactly_one
 from schemas.model import ConfigAsked
@@ -35,10 +36,10 @@ class EditAsked(Asked):
             raise PydanticCustomError("edit_value", "{rule}", {"rule": rule})
         return self
 
-    def to_compute(self) -> Edit:
-        """The edit as compute takes it."""
+    def to_compute(self, dtype: DType) -> Edit:
+        """The edit as compute takes it, its value in the dtype asked for."""
         where = {str(word): tuple(indices) for word, indices in self.where.items()}
-        value = 0.0 if self.value is None else self.value
+        value = cast(np.zeros(()) if self.value is None else self.value, dtype)
         return Edit(tensor=self.tensor, op=self.op, where=where, value=value)
 
     def account(self) -> dict[str, object]:
@@ -81,9 +82,19 @@ class WeightsAsked(Asked):
             for name, values in typed.items()
             for fault in overflows(values, ("tensors", name))
         ]
-        if faults:
-            raise WeightsError(faults)
+        refuse_if(WeightsError, faults)
         return typed
+
+    def changes(self, dtype: DType) -> list[Edit]:
+        """The edits, in the dtype asked for; a WeightsError where a value overflows it."""
+        made = [edit.to_compute(dtype) for edit in self.edits]
+        faults = [
+            fault
+            for at, edit in enumerate(made)
+            for fault in overflows(np.asarray(edit.value), ("edits", at, "value"))
+        ]
+        refuse_if(WeightsError, faults)
+        return made
 
 
 class ModelAsked(Asked):

@@ -135,7 +135,7 @@ def _of_text(fault: Fault, batched: bool) -> Fault:
 
 
 def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType) -> Brought:
-    brought = Brought(asked, asked.given(dtype), [edit.to_compute() for edit in asked.edits])
+    brought = Brought(asked, asked.given(dtype), asked.changes(dtype))
     edits.check(config, brought.tensors, brought.edits)
     return brought
 

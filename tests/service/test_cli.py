@@ -87,7 +87,9 @@ def test_file_that_is_not_there_is_named(
 def test_stages_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["stages"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(stages.STAGES)
+    *table, space, axes = lines
+    assert len(table) == 1 + len(stages.STAGES)
+    assert (space, axes[:14]) == ("", "axes: b batch,")
     assert any(line.startswith("blocks.{l}.attn.pattern") for line in lines)
 
 
@@ -98,11 +100,20 @@ def test_stages_are_printed_as_the_service_answers_them(
     assert json.loads(capsys.readouterr().out) == client.get("/v1/stages").json()
 
 
-def test_models_are_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["models"]) == 0
-    assert "eiffel-toy" in capsys.readouterr().out.splitlines()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == [
+        ["eiffel-toy", "1", "2", "3", "22"],
+        ["letter-sort", "3", "48", "3", "85,584"],
+    ]
+
+
+def test_models_are_printed_as_the_service_answers_them(
+    client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["models", "--json"]) == 0
-    assert "eiffel-toy" in json.loads(capsys.readouterr().out)
+    assert json.loads(capsys.readouterr().out) == client.get("/v1/models").json()
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,15 @@ def test_number_beyond_float32_is_located_and_fits_float64(
     assert client.post("/v1/trace", json={**large, "dtype": "float64"}).status_code == 200
 
 
+def test_edit_beyond_float32_is_located(client: TestClient, assert_problem: AssertProblem) -> None:
+    edits = [{"tensor": "blocks.0.attn.W_O", "op": "scale", "value": 1e300}]
+    model = {"config": CONFIG, "weights": {"edits": edits}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
+    assert pointers(body) == ["/model/weights/edits/0/value"]
+    large = request(model={**model, "weights": {"edits": [{**edits[0], "value": 1e38}] * 2}})
+    assert client.post("/v1/trace", json=large).status_code == 200
+
+
 def test_weights_that_do_not_fit_are_reported_all_at_once(
     client: TestClient, assert_problem: AssertProblem
 ) -> None:

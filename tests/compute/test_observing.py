@@ -1,0 +1,144 @@
+"""Observing changes nothing, what is captured stays as it is, and slices are slices."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import runs
+from cases import small
+from compute import cost, driver, stages
+from compute.model import model
+from compute.selection import Wanted
+from compute.trace import trace
+from compute.types import DType, Selected
+from oracle.configs import Case
+
+Array = npt.NDArray[np.generic]
+DTYPES = pytest.mark.parametrize("dtype", ["float64", "float32"])
+SELECTIONS = 3
+
+
+def cut(whole: Array, wanted: Wanted) -> Array:
+    """The wanted indices of a whole stage, axis by axis."""
+    batched = whole.ndim > len(wanted.stage.axes)
+    for at, letter in enumerate(stages.axes_of(wanted.stage, batched)):
+        if letter in wanted.where:
+            whole = np.stack([whole.take(i, axis=at) for i in wanted.where[letter]], axis=at)
+    return whole
+
+
+def differences(case: Case, dtype: DType, rng: np.random.Generator) -> list[str]:
+    """The stages of a random selection that are not those of the full trace."""
+    full = runs.states(runs.run_of_case(case, dtype=dtype, select=runs.every_stage(case)))
+    select = runs.random_selection(rng, case)
+    return [
+        f"{case.seed} {made.wanted.name} of {[item.name for item in select]}"
+        for made in trace(runs.run_of_case(case, dtype=dtype, select=select)).made
+        if not same(made.values, cut(full[made.wanted.name], made.wanted), made.wanted)
+    ]
+
+
+def same(values: Array, whole: Array, wanted: Wanted) -> bool:
+    if not wanted.stage.derived:
+        return values.shape == whole.shape and values.tobytes() == whole.tobytes()
+    # a product of a slice may round its sums of at most 11 terms in another order
+    return runs.relative_error(values, whole) <= 16 * np.finfo(values.dtype).eps
+
+
+@DTYPES
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_a_stage_has_the_same_bits_whatever_else_is_kept(first: int, dtype: DType) -> None:
+    rng = np.random.default_rng(first)
+    cases = [runs.case_of(seed) for seed in range(first, first + 50)]
+    found = [
+        difference
+        for case in cases
+        for _ in range(SELECTIONS)
+        for difference in differences(case, dtype, rng)
+    ]
+    assert found == []
+
+
+def larger(h: int = 8, g: int = 2, n: int = 131, d: int = 96) -> Case:
+    """Wide enough for the blocked products and slabs that small models do not reach."""
+    heads = small.attention(h, 16, n_kv_heads=g, mask="causal", bias=small.biases("q", "o"))
+    gated = small.mlp(257, kind="gated", bias={"in": True, "gate": False, "out": True})
+    config = small.model(
+        d, attention=heads, ffn=gated, norm=small.norm("rmsnorm"), position=small.rope(16)
+    ) | {"n_layers": 2}
+    rows = np.random.default_rng(5).standard_normal((n, d))
+    return Case(0, config, small.drawn(config, 3), {"tensor": rows})
+
+
+@DTYPES
+@pytest.mark.parametrize("heads", [(8, 2), (1, 1)])
+def test_a_wider_model_has_the_same_bits_whatever_else_is_kept(
+    heads: tuple[int, int], dtype: DType
+) -> None:
+    rng, case = np.random.default_rng(0), larger(*heads)
+    full = runs.states(runs.run_of_case(case, dtype=dtype))
+    for _ in range(12):
+        names = [name for name in full if rng.random() < 0.15 and "head_out" not in name]
+        select = [Selected(name=name) for name in names]
+        made = runs.states(runs.run_of_case(case, dtype=dtype, select=select))
+        assert [name for name in made if made[name].tobytes() != full[name].tobytes()] == []
+
+
+def test_the_same_run_gives_the_same_bits_again() -> None:
+    for seed in range(0, 100, 7):
+        run = runs.run_of_case(runs.case_of(seed))
+        one, again = runs.states(run), runs.states(run)
+        assert all(one[name].tobytes() == again[name].tobytes() for name in one)
+
+
+# What is captured stays as it is.
+
+
+def test_what_is_captured_does_not_change_while_the_run_goes_on() -> None:
+    for seed in range(0, 200, 2):
+        case = runs.case_of(seed)
+        run = runs.run_of_case(case)
+        equations = model(run.config, run.weights, run.inputs)
+        names = cost.kept_stages(run.selection, run.config)
+        at_once = [
+            (name, values, values.tobytes()) for name, values in driver.stream(equations, names)
+        ]
+        assert len(at_once) == len(names)
+        assert [name for name, values, bits in at_once if values.tobytes() != bits] == [], seed
+
+
+@DTYPES
+def test_every_array_of_a_trace_is_frozen(dtype: DType) -> None:
+    rng = np.random.default_rng(11)
+    for seed in range(0, 100, 3):
+        case = runs.case_of(seed)
+        traced = trace(runs.run_of_case(case, dtype=dtype, select=runs.random_selection(rng, case)))
+        writeable = [made.wanted.name for made in traced.made if made.values.flags.writeable]
+        assert writeable == []
+        assert not any(values.flags.writeable for values in traced.whole.values())
+
+
+@DTYPES
+@pytest.mark.parametrize("kind", ["none", "layernorm", "rmsnorm"])
+def test_the_posted_array_stays_its_owners(kind: str, dtype: DType) -> None:
+    norm = small.NONE if kind == "none" else small.norm(kind)
+    config = small.model(5, attention=small.attention(2, 3), ffn=small.mlp(7), norm=norm)
+    rows = np.random.default_rng(0).standard_normal((3, 5)).astype(dtype)
+    bits = rows.tobytes()
+    for names in (["resid_pre"], ["resid_post"], ["*"]):
+        select = [Selected(name=name) for name in names]
+        run = runs.run_of(
+            config, small.drawn(config, 0), {"tensor": rows}, dtype=dtype, select=select
+        )
+        made = runs.states(run)
+        assert rows.tobytes() == bits
+        assert rows.flags.writeable, names
+        assert made.get("blocks.0.resid_pre", rows).tobytes() == bits
+
+
+def test_a_trace_does_not_follow_later_changes_of_the_posted_array() -> None:
+    config = small.model(5, ffn=small.mlp(7))
+    rows = np.ones((3, 5))
+    made = runs.states(runs.run_of(config, small.drawn(config, 0), {"tensor": rows}))
+    rows[:] = 2.0
+    assert made["blocks.0.resid_pre"].tolist() == [[1.0] * 5] * 3
