@@ -4,18 +4,19 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-import orjson
 import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from compute import stages
+from compute.types import AXES
 from service import errors, middleware, problems, state, traces
 from service.app import create_app
+from service.routes.models import listed
 from service.routes.stages import encoded as catalogue
 from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
 
@@ -101,18 +102,32 @@ def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
     for stage in stages.STAGES:
         prefix = "blocks.{l}." if stage.level == "block" else ""
         rows.append((prefix + stage.name, stage.symbol or "", " ".join(stage.axes), stage.meaning))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (word.ljust(width) for word, width in zip(row, widths, strict=True))
-        print("  ".join(padded).rstrip())
+    _print_table(rows)
+    print("\naxes: " + ", ".join(f"{letter} {word}" for letter, word in AXES.items()))
     return 0
 
 
 def list_models(asked: argparse.Namespace, settings: Settings) -> int:
-    """Print the names of the models there are."""
-    names = state.make(settings).store.names()
-    print(orjson.dumps(names).decode() if asked.json else "\n".join(names))
+    """Print the models there are."""
+    found = listed(state.make(settings))
+    if asked.json:
+        print(found.model_dump_json())
+        return 0
+    rows: list[tuple[str, ...]] = [("model", "blocks", "d_model", "vocab", "parameters")]
+    for line in found.models:
+        sizes = (line.n_layers, line.d_model, line.vocab or "", f"{line.parameters:,}")
+        rows.append((line.name, *map(str, sizes)))
+    _print_table(rows)
+    for name, reason in found.broken.items():
+        print(f"{name}: {reason}", file=sys.stderr)
     return 0
+
+
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (word.ljust(width) for word, width in zip(row, widths, strict=True))
+        print("  ".join(padded).rstrip())
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
