@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compute import _routes as routes
+from compute import _identity_routes as routes
 from compute import stages
-from compute._routes import Measured, Operands
+from compute._identity_routes import Measured, Operands
 from compute.config import ModelConfig
 from compute.types import Array, Bools
 from compute.weights import ModelWeights

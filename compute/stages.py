@@ -7,6 +7,7 @@ A stage is a tensor with a name. Block stages are listed without their prefix (`
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from compute import tensors
 from compute._stage import LIBRARIES, Alias, Library, Stage
 from compute._stage_table import STAGES
 from compute.config import ModelConfig
@@ -72,19 +73,7 @@ def names_for(stage: Stage, config: ModelConfig) -> tuple[str, ...]:
 
 def dimensions(config: ModelConfig, positions: int, batch: int | None) -> dict[str, int]:
     """Axis letter -> length for a run; `b` only where the request has a batch axis."""
-    attention = config.attention
-    lengths = {
-        "n": positions,
-        "m": positions,
-        "d": config.d_model,
-        "h": attention.n_heads,
-        "g": attention.n_kv_heads,
-        "k": attention.d_head,
-        "v": attention.d_value,
-        "f": config.ffn.d_ff,
-        "V": config.vocab or 0,
-        "1": 1,
-    }
+    lengths = {**tensors.widths(config), "n": positions, "m": positions, "1": 1}
     return lengths if batch is None else {"b": batch, **lengths}
 
 

@@ -82,7 +82,8 @@ def _all(config: ModelConfig) -> Iterator[Tensor]:
     yield from _readout(config)
 
 
-def _lengths(config: ModelConfig) -> Mapping[str, int]:
+def widths(config: ModelConfig) -> dict[str, int]:
+    """Axis letter -> length, of the axes that the config alone decides."""
     attention = config.attention
     return {
         "d": config.d_model,
@@ -92,12 +93,11 @@ def _lengths(config: ModelConfig) -> Mapping[str, int]:
         "v": attention.d_value,
         "f": config.ffn.d_ff,
         "V": config.vocab or 0,
-        "n": config.position.n_positions,
     }
 
 
 def _tensor(config: ModelConfig, name: str, axes: str, role: Role, fan: str, part: str) -> Tensor:
-    lengths = _lengths(config)
+    lengths = {**widths(config), "n": config.position.n_positions}
     letters = tuple(axes.split())
     shape = tuple(lengths[letter] for letter in letters)
     return Tensor(name, letters, shape, role, prod(lengths[x] for x in fan.split()), part)

@@ -79,8 +79,84 @@ _SOURCES = {
     ],
 }
 
+_ROW = {
+    "model": {"name": "eiffel-toy"},
+    "input": {"text": "the Eiffel tower"},
+    "select": [{"name": "A", "position": [2]}, "Z"],
+    "identities": False,
+}
+
+ANSWER: Mapping[str, Any] = MappingProxyType(
+    {
+        "model": {
+            "name": "eiffel-toy",
+            "digest": "sha256:28b40f8b68e55ca5fb444465a1322fa05797701e644b8efc8da0c88e3e4bacb8",
+            "config": {
+                "d_model": 2,
+                "n_layers": 1,
+                "attention": {
+                    "kind": "softmax",
+                    "n_heads": 1,
+                    "n_kv_heads": 1,
+                    "d_head": 2,
+                    "d_value": 2,
+                    "scale": 0.7071067811865476,
+                    "mask": "full",
+                    "window": None,
+                    "bias": {"q": False, "k": False, "v": False, "o": False},
+                },
+                "ffn": {"kind": "none"},
+                "norm": {"kind": "none"},
+                "position": {"kind": "none"},
+                "vocab": 3,
+                "tied": True,
+                "unembed_bias": False,
+                "final_norm": False,
+            },
+            "weights": {"init": None, "seed": None, "given": [], "edited": []},
+            "overrides": [],
+        },
+        "input": {
+            "positions": 3,
+            "batch": None,
+            "tokens": ["the", "Eiffel", "tower"],
+            "token_ids": [0, 1, 2],
+            "position_ids": [0, 1, 2],
+            "key_mask": None,
+        },
+        "tensors": {
+            "blocks.0.attn.pattern": {
+                "symbol": "A",
+                "axes": ["head", "position", "key_position"],
+                "shape": [1, 1, 3],
+                "dtype": "float32",
+                "index": {"position": [2]},
+                "data": [[[0.24825509, 0.50348985, 0.24825509]]],
+            },
+            "blocks.0.resid_post": {
+                "symbol": "Z",
+                "axes": ["position", "d_model"],
+                "shape": [3, 2],
+                "dtype": "float32",
+                "data": [
+                    [0.33333334, 0.33333334],
+                    [0.50348985, 1.2482551],
+                    [1.2482551, 0.50348985],
+                ],
+            },
+        },
+        "absent": {},
+        "fully_masked_rows": [],
+        "next_token": None,
+        "identities": None,
+        "cost": {"parameters": 22, "flops": 168, "elements": 9, "bytes": 460},
+    }
+)
+"""What the example `row` is answered."""
+
 TRACE: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
+        "row": {"summary": "One row of a pattern, and where it led", "value": _ROW},
         "article": {"summary": "The article's three tokens, written out", "value": _WRITTEN_OUT},
         "negate-structure": {
             "summary": "The same by name, with W_O's structure coordinate negated",

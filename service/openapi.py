@@ -65,6 +65,11 @@ def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:
     return {"requestBody": {"required": True, "content": {"application/json": media}}}
 
 
+def example(answer: Mapping[str, Any]) -> Json:
+    """What a route that answers may look like."""
+    return {"content": {"application/json": {"example": dict(answer)}}}
+
+
 def problem_responses(*codes: str) -> Responses:
     """`responses` of a route that may answer with these kinds of problem."""
     kinds = sorted((KINDS[code] for code in codes), key=lambda kind: kind.status)
@@ -85,6 +90,7 @@ def document(app: FastAPI) -> Json:
     schemas: Json = whole.setdefault("components", {}).setdefault("schemas", {})
     schemas.update(_problem_schemas())
     for operation in _operations(whole):
+        operation["summary"] = operation["description"].split("\n")[0].rstrip(".")
         _drop_default_errors(operation)
         for media in operation.get("requestBody", {}).get("content", {}).values():
             schemas.update(media["schema"].pop("$defs", {}))

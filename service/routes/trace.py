@@ -23,7 +23,7 @@ _REFUSALS = (
 @router.post(
     "/trace",
     response_model=TraceAnswer,
-    responses=openapi.problem_responses(*_REFUSALS),
+    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(examples.ANSWER)},
     openapi_extra=openapi.body(TraceRequest, examples.TRACE),
 )
 async def trace(request: Request) -> Response:

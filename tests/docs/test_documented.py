@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from compute import _routes, config, tensors
+from compute import _identity_routes, config, tensors
 from compute.stages import STAGES, Stage
 from compute.types import EditOp
 from schemas.answers import TraceAnswer
@@ -95,5 +95,7 @@ def test_route_is_documented() -> None:
 
 
 def test_identity_is_documented() -> None:
-    for name in re.findall(r'(?:Route\(|_sum\()\s*"([a-z_]+)"', Path(_routes.__file__).read_text()):
+    for name in re.findall(
+        r'(?:Route\(|_sum\()\s*"([a-z_]+)"', Path(_identity_routes.__file__).read_text()
+    ):
         assert name in TRACE, name

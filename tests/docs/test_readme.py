@@ -16,6 +16,7 @@ import orjson
 import pytest
 from starlette.testclient import TestClient
 
+from near import near
 from service.app import create_app
 from service.settings import Settings
 
@@ -39,6 +40,11 @@ def answer(block: str) -> dict[str, Any]:
     return found
 
 
+def shown(row: object, text: str) -> bool:
+    """Whether a text shows these numbers."""
+    return any(near(row, orjson.loads(told)) for told in re.findall(r"`(\[[^`]*\])`", text))
+
+
 def test_readme_has_its_commands() -> None:
     assert (len(CURLS), len(COMMANDS)) == (4, 3)
     assert "scripts/serve\n" in BLOCKS
@@ -50,29 +56,25 @@ def test_first_curl_shows_the_mixture_and_the_update() -> None:
         name: tensors[f"blocks.0.{name}"]["data"]
         for name in ("attn.pattern", "attn.z", "attn_out", "resid_post")
     }
-    shown = README.partition("Let the output projection")[0]
-    assert str(rows["attn.pattern"][0][2]) in shown
-    assert str(rows["attn.z"][0][2]) == str(rows["attn_out"][2])
-    assert str(rows["attn.z"][0][2]) in shown
-    assert str(rows["resid_post"][2]) in shown
+    text = README.partition("Let the output projection")[0]
+    assert rows["attn.z"][0][2] == rows["attn_out"][2]
+    for row in (rows["attn.pattern"][0][2], rows["attn.z"][0][2], rows["resid_post"][2]):
+        assert shown(row, text)
 
 
 def test_second_curl_shows_that_an_addition_can_take_away() -> None:
-    assert str(answer(CURLS[1])["tensors"]["blocks.0.resid_post"]["data"][2]) in README
+    assert shown(answer(CURLS[1])["tensors"]["blocks.0.resid_post"]["data"][2], README)
 
 
 def test_third_curl_shows_each_head_and_the_next_letter() -> None:
     found = answer(CURLS[2])
-    (shown,) = re.findall(r"contributions are `(.*?)` in block 0", README)
-    norms = found["tensors"]["blocks.0.attn.head_out"]["summary"]["norm"]
-    for told, norm in zip(orjson.loads(shown), norms, strict=True):
-        assert told == pytest.approx(norm, rel=1e-6)  # float32 rounds by the kernel at hand
+    assert shown(found["tensors"]["blocks.0.attn.head_out"]["summary"]["norm"], README)
     assert f"`next_token` says `{found['next_token']['token']}`" in README
 
 
 def test_fourth_curl_traces_a_block_written_by_hand() -> None:
     tensors = answer(CURLS[3])["tensors"]
-    assert str(tensors["blocks.0.resid_post"]["data"][1]) in README
+    assert shown(tensors["blocks.0.resid_post"]["data"][1], README)
     heads = tensors["blocks.0.attn.head_out"]["data"]
     assert heads[0][1] == [0, 0, 3, 0]
     assert heads[1][1] == [0, 2, 0, 0]
