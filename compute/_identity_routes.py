@@ -22,6 +22,13 @@ class Operands:
     weights: ModelWeights
     layer: int
     fully_masked: Bools | None
+    check: Callable[[], None]
+
+    def row_blocks(self, x: Array) -> Iterator[tuple[EllipsisType, slice, slice]]:
+        """Indices that cut (..., n, d) into blocks of rows; the work may be stopped between two."""
+        for rows in _row_blocks(x):
+            self.check()
+            yield rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +113,7 @@ def addition(operands: Operands) -> Measured:
     """The sum of all but the last = the last, row block by row block."""
     *terms, total = operands.values
     parts, size = [], 0.0
-    for rows in _row_blocks(total):
+    for rows in operands.row_blocks(total):
         left = sum((term[rows].astype(np.float64) for term in terms), np.zeros(()))
         terms_size = sum((np.abs(term[rows]) for term in terms), np.zeros(()))
         size = max(size, float(terms_size.max()))
@@ -144,7 +151,7 @@ def softmax(operands: Operands) -> Measured:
     """exp(S - max S) / Σ exp(S - max S), again in float64, row block by row block."""
     S, A = operands.values
     parts, spread = [], 0.0
-    for rows in _row_blocks(S):
+    for rows in operands.row_blocks(S):
         exact = S[rows].astype(np.float64)
         finite = np.isfinite(exact)
         spread = max(spread, float(np.abs(exact).max(where=finite, initial=0.0)))
@@ -166,7 +173,7 @@ def mixture(operands: Operands) -> Measured:
     parts = []
     for r in range(A.shape[-3]):
         values = V[..., r // served, :, :].astype(np.float64)
-        for rows in _row_blocks(A[..., r, :, :]):
+        for rows in operands.row_blocks(A[..., r, :, :]):
             left = A[..., r, :, :][rows].astype(np.float64) @ values
             parts.append(_part(left, H[..., r, :, :][rows]))
     return _joined(parts, float(np.abs(V).max()), A.shape[-1])
@@ -178,7 +185,7 @@ def head_sum(operands: Operands) -> Measured:
     w = operands.weights.blocks[operands.layer].attention
     bias = 0.0 if w.b_O is None else w.b_O
     parts = []
-    for rows in _row_blocks(attn_out):
+    for rows in operands.row_blocks(attn_out):
         heads = (contributions[..., r, :, :][rows] for r in range(contributions.shape[-3]))
         left = sum((one.astype(np.float64) for one in heads), np.zeros(()))
         parts.append(_part(left + bias, attn_out[rows]))
@@ -196,7 +203,7 @@ def ffn_product(operands: Operands) -> Measured:
     for j in range(0, ffn_out.shape[-1], step):
         columns = w.W_out[:, j : j + step].astype(np.float64)
         column_norm = max(column_norm, norm(columns, axis=0))
-        for rows in _row_blocks(hidden):
+        for rows in operands.row_blocks(hidden):
             left = hidden[rows].astype(np.float64) @ columns + bias[j : j + step]
             row_norm = max(row_norm, norm(hidden[rows], axis=-1))
             parts.append(_part(left, ffn_out[rows][..., j : j + step]))

@@ -51,7 +51,7 @@ def estimate(
     """The cost of a run: `lengths` are the axes' lengths, `b` among them if there is a batch."""
     by_stage = {wanted.name: answer_elements(wanted, lengths) for wanted in selection.wanted}
     held = sum(_size(name, lengths) for name in kept_stages(selection, config))
-    made = sum(by_stage[wanted.name] for wanted in selection.wanted if wanted.stage.derived)
+    made = sum(sliced_elements(w, lengths) for w in selection.wanted if w.stage.derived or w.where)
     parameters = tensors.parameter_counts(config)["total"]
     width = BYTES[dtype]
     return Cost(
@@ -67,9 +67,18 @@ def estimate(
 
 def answer_elements(wanted: Wanted, lengths: Mapping[str, int]) -> int:
     """Numbers of a stage in the answer, after slicing; five a row for a summary."""
-    axes = stages.axes_of(wanted.stage, "b" in lengths)
-    shape = [len(wanted.where[x]) if x in wanted.where else lengths[x] for x in axes]
+    shape = _sliced_shape(wanted, lengths)
     return prod(shape[:-1]) * SUMMARIES if wanted.summary else prod(shape)
+
+
+def sliced_elements(wanted: Wanted, lengths: Mapping[str, int]) -> int:
+    """Numbers of a stage as it is made, after slicing and before it is summed up."""
+    return prod(_sliced_shape(wanted, lengths))
+
+
+def _sliced_shape(wanted: Wanted, lengths: Mapping[str, int]) -> list[int]:
+    axes = stages.axes_of(wanted.stage, "b" in lengths)
+    return [len(wanted.where[x]) if x in wanted.where else lengths[x] for x in axes]
 
 
 def _size(name: str, lengths: Mapping[str, int]) -> int:
@@ -128,5 +137,6 @@ def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int
     pairs = 2 * lengths["h"] * n * n
     heads = n * (lengths["h"] * (lengths["k"] + lengths["v"]) + lengths["g"] * lengths["k"])
     hidden = 3 * n * config.ffn.d_ff
+    packing = tensors.packing_size(config)
     bias = (3 * lengths["h"] + 4) * n * n if config.position.kind == "alibi" else 0
-    return b * (4 * n * d + max(pairs + 2 * heads, hidden) + bias)
+    return max(packing, b * (4 * n * d + max(pairs + 2 * heads, hidden) + bias))

@@ -1,13 +1,15 @@
 """Weights brought by a request: whole tensors, and edits of slices, over any source."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain, islice
+from types import EllipsisType
 
 import numpy as np
 
 from compute import tensors
 from compute.config import ModelConfig
-from compute.errors import Fault, Place, WeightsError, refuse_if
+from compute.errors import MOST_FAULTS, Fault, Place, WeightsError, out_of_range, refuse_if
 from compute.initial import Source
 from compute.tensors import Tensor
 from compute.types import Array, Edit
@@ -16,19 +18,28 @@ from compute.types import Array, Edit
 def check(config: ModelConfig, given: Mapping[str, Array], edits: Sequence[Edit]) -> None:
     """Raise a WeightsError with every tensor and edit that does not fit the config."""
     listed = tensors.tensors(config)
-    faults = [fault for name, values in given.items() for fault in _misfit(name, values, listed)]
-    for index, edit in enumerate(edits):
-        faults += _edit_faults(edit, index, listed)
-    refuse_if(WeightsError, faults)
+    found = chain(
+        (fault for name, values in given.items() for fault in _misfit(name, values, listed)),
+        (fault for at, edit in enumerate(edits) for fault in _edit_faults(edit, at, listed)),
+    )
+    refuse_if(WeightsError, list(islice(found, MOST_FAULTS)))
 
 
-def changed(source: Source, given: Mapping[str, Array], edits: Sequence[Edit]) -> Source:
-    """The source with whole tensors replaced, then edited in the order of the edits."""
+def changed(
+    source: Source,
+    given: Mapping[str, Array],
+    edits: Sequence[Edit],
+    check: Callable[[], None] = lambda: None,
+) -> Source:
+    """The source with whole tensors replaced, then edited in the order of the edits.
+
+    `check` is called before each edit and may raise to stop the work.
+    """
 
     def fetch(tensor: Tensor) -> Array:
         values = given[tensor.name] if tensor.name in given else source(tensor)
         mine = [edit for edit in edits if edit.tensor == tensor.name]
-        return _edited(values, tensor, mine) if mine else values
+        return _edited(values, tensor, mine, check) if mine else values
 
     return fetch
 
@@ -46,11 +57,18 @@ def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[
 
 def _unknown(name: str, listed: Mapping[str, Tensor], place: Place) -> Fault:
     last = name.rpartition(".")[2]
-    near = get_close_matches(name, list(listed), n=3) or list(listed)[:3]
+    ends = {_end(other): other for other in reversed(list(listed))}  # of the first block
+    close = get_close_matches(_end(name), list(ends), n=3)
+    near = [ends[end] for end in close or list(ends)[-3:]]
     others = f"Near it: {', '.join(near)}."
     exists = f"{last} exists where {tensors.EXISTS[last]}." if last in tensors.EXISTS else others
     detail = f"This config has no such tensor. {exists}"
     return Fault(code="unknown_tensor", detail=detail, place=place, expected=near)
+
+
+def _end(name: str) -> str:
+    """`blocks.3.attn.W_O` -> `attn.W_O`."""
+    return name.split(".", 2)[-1] if name.startswith("blocks.") else name
 
 
 def _edit_faults(edit: Edit, index: int, listed: Mapping[str, Tensor]) -> Iterator[Fault]:
@@ -59,7 +77,7 @@ def _edit_faults(edit: Edit, index: int, listed: Mapping[str, Tensor]) -> Iterat
         yield _unknown(edit.tensor, listed, (*place, "tensor"))
         return
     faults = list(_where_faults(edit, place, listed[edit.tensor]))
-    yield from faults
+    yield from faults[:MOST_FAULTS]
     if not faults:
         yield from _value_faults(edit, place, listed[edit.tensor])
 
@@ -72,19 +90,16 @@ def _where_faults(edit: Edit, place: Place, tensor: Tensor) -> Iterator[Fault]:
             yield Fault(code="no_such_axis", detail=detail, place=(*place, "where", word))
             continue
         length = lengths[word]
-        for at, value in enumerate(indices):
-            if not -length <= value < length:
-                yield Fault(
-                    code="index_out_of_range",
-                    detail=f"{word} has {length} entries in {tensor.name}.",
-                    place=(*place, "where", word, at),
-                    expected=f"from {-length} to {length - 1}",
-                    got=value,
-                )
+        yield from out_of_range(tensor.name, word, indices, length, (*place, "where", word))
+        inside = [index % length for index in indices if -length <= index < length]
+        if len(set(inside)) < len(inside):
+            detail = f"Each entry of {word} is changed once: it stands here twice."
+            yield Fault(code="index_twice", detail=detail, place=(*place, "where", word))
 
 
 def _value_faults(edit: Edit, place: Place, tensor: Tensor) -> Iterator[Fault]:
-    target = np.empty(tensor.shape, np.bool_)[_index(edit, tensor)].shape
+    pairs = zip(tensor.words, tensor.shape, strict=True)
+    target = tuple(len(edit.where.get(word, range(length))) for word, length in pairs)
     shape = np.shape(edit.value)
     if shape not in ((), target):
         detail = f"value is one number, or numbers in the shape of the slice, {list(target)}."
@@ -97,14 +112,19 @@ def _value_faults(edit: Edit, place: Place, tensor: Tensor) -> Iterator[Fault]:
         )
 
 
-def _index(edit: Edit, tensor: Tensor) -> tuple[np.ndarray, ...]:
+def _index(edit: Edit, tensor: Tensor) -> EllipsisType | tuple[np.ndarray, ...]:
+    if not edit.where:
+        return ...
     pairs = zip(tensor.words, tensor.shape, strict=True)
     return np.ix_(*(np.arange(n)[list(edit.where.get(word, range(n)))] for word, n in pairs))
 
 
-def _edited(values: Array, tensor: Tensor, edits: Sequence[Edit]) -> Array:
+def _edited(
+    values: Array, tensor: Tensor, edits: Sequence[Edit], check: Callable[[], None]
+) -> Array:
     copy = np.array(values)
     for edit in edits:
+        check()
         index = _index(edit, tensor)
         copy[index] = _applied(edit, copy[index])
     return copy

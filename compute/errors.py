@@ -10,8 +10,9 @@
 Each carries its faults; none knows of HTTP.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 Place = tuple[str | int, ...]
 """Where a fault is, as keys and indices from the root of the thing that was checked."""
@@ -54,6 +55,25 @@ class SelectionError(ComputeError):
 
 class ModelError(ComputeError):
     """A model folder is not what it should be; places are file names."""
+
+
+MOST_FAULTS = 100
+"""Faults beyond so many are not looked for: nobody reads them, and each costs memory."""
+
+
+def out_of_range(
+    owner: str, word: str, indices: Sequence[int], length: int, place: Place
+) -> Iterator[Fault]:
+    """A fault for each index that an axis of a length does not have, at most `MOST_FAULTS`."""
+    wrong = (at for at, index in enumerate(indices) if not -length <= index < length)
+    for at in islice(wrong, MOST_FAULTS):
+        yield Fault(
+            code="index_out_of_range",
+            detail=f"{word} has {length} entries in {owner}: 0 to {length - 1}, or from the end.",
+            place=(*place, at),
+            expected=f"from {-length} to {length - 1}",
+            got=indices[at],
+        )
 
 
 def refuse_if(error: type[ComputeError], faults: Sequence[Fault]) -> None:

@@ -8,11 +8,11 @@ with eps that of the dtype (and beside it `width` of its smallest numbers, where
 `width` the number of terms of a sum, `scale` the size of the terms (for a product, the largest
 row norm times the largest column norm, so cancellation raises no alarm), and `spread` the
 largest finite |score| where the route goes through the exponential, else 0. The root is for
-roundings that go either way, `width / 4` for sums of like terms, whose roundings go one way. A
-stage disturbed by a thousandth of its largest entry breaks the identities that name it.
+roundings that go either way, `width / 4` for sums of like terms, whose roundings go one way. At
+widths up to a few hundred a stage disturbed by a thousandth breaks the identities that name it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What there is to check with: whole arrays by full name, why others are missing, weights."""
+    """What there is to check with: whole arrays by full name, why others are missing, weights.
+
+    `check` is called now and then and may raise to stop the work.
+    """
 
     config: ModelConfig
     tokens: bool
@@ -53,6 +56,7 @@ class Evidence:
     patched: frozenset[str]
     weights: ModelWeights
     fully_masked: Bools | None
+    check: Callable[[], None]
 
 
 def check(evidence: Evidence) -> Iterator[Identity]:
@@ -75,6 +79,7 @@ def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
         evidence.weights,
         stages.layer_of(prefix + "x") or 0,
         evidence.fully_masked,
+        evidence.check,
     )
     if not all(_finite(stage, evidence.whole[stage]) for stage in needed):
         return _unchecked(name, route.formula, "a stage is not finite")

@@ -34,8 +34,13 @@ _CHUNK = 1 << 16
 _SPREAD = 0.1
 
 
-def seeded(seed: int, dtype: DType, gain_offset: float) -> Source:
-    """Bell-shaped numbers from (seed, name, index); the formula stands above."""
+def seeded(
+    seed: int, dtype: DType, gain_offset: float, check: Callable[[], None] = lambda: None
+) -> Source:
+    """Bell-shaped numbers from (seed, name, index); the formula stands above.
+
+    `check` is called now and then and may raise to stop the work.
+    """
 
     def source(tensor: Tensor) -> Array:
         spread = 1 / sqrt(tensor.fan_in) if tensor.role in ("matrix", "table") else _SPREAD
@@ -43,6 +48,7 @@ def seeded(seed: int, dtype: DType, gain_offset: float) -> Source:
         values = np.empty(tensor.size, dtype)
         key = int.from_bytes(sha256(f"{seed}/{tensor.name}".encode()).digest()[:8], "little")
         for start in range(0, tensor.size, _CHUNK):
+            check()
             piece = values[start : start + _CHUNK]
             piece[...] = _bell(key, start, piece.size) * (spread / _UNIT) + centre
         return values.reshape(tensor.shape)

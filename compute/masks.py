@@ -34,6 +34,8 @@ def forbidden_pairs(
 
 def for_inputs(attention: AttentionConfig, inputs: Inputs) -> Bools | None:
     """The forbidden pairs of an input: its own masks and the config's rules."""
+    if attention.kind == "none":
+        return None
     return forbidden_pairs(attention, inputs.positions, inputs.key_mask, inputs.attention_mask)
 
 

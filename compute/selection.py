@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 
 from compute import spelling, stages
 from compute.config import ModelConfig
-from compute.errors import Fault, SelectionError, refuse_if
+from compute.errors import MOST_FAULTS, Fault, SelectionError, out_of_range, refuse_if
 from compute.stages import Stage
 from compute.types import AXES, Selected
 
@@ -55,7 +56,9 @@ def resolve(asked: Sequence[Selected] | None, scene: Scene) -> Selection:
     absent: dict[str, str] = {}
     faults: list[Fault] = []
     for index, selected in enumerate(asked):
-        faults += _add(selected, index, scene, wanted, absent)
+        faults += islice(_add(selected, index, scene, wanted, absent), MOST_FAULTS)
+        if len(faults) > MOST_FAULTS:
+            break
     refuse_if(SelectionError, faults)
     return Selection(_sorted(wanted, scene.config.n_layers), absent)
 
@@ -127,23 +130,11 @@ def _where(
             faults.append(_no_axis(stage, axes, word, index))
             continue
         length = scene.lengths[letter]
-        faults += _outside(word, indices, length, index)
+        faults += out_of_range(stage.name, word, indices, length, (index, word))
         where[letter] = tuple(i % length for i in indices)
     if stage.name == "attn.source_out" and "position" not in selected.where:
         faults.append(_needs_position(stage, index))
     return where, faults
-
-
-def _outside(word: str, indices: Sequence[int], length: int, index: int) -> Iterator[Fault]:
-    for at, value in enumerate(indices):
-        if not -length <= value < length:
-            yield Fault(
-                code="index_out_of_range",
-                detail=f"{word} has {length} entries: 0 to {length - 1}, or counted from the end.",
-                place=(index, word, at),
-                expected=f"from {-length} to {length - 1}",
-                got=value,
-            )
 
 
 def _no_axis(stage: Stage, axes: Sequence[str], word: str, index: int) -> Fault:

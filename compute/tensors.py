@@ -67,6 +67,13 @@ def parameter_counts(config: ModelConfig) -> dict[str, int]:
     return {"total": sum(counts.values()), **counts}
 
 
+def packing_size(config: ModelConfig) -> int:
+    """Numbers of W_Q, W_K and W_V of a block: they lie there twice while they are packed."""
+    names = [f"blocks.0.attn.{name}" for name in ("W_Q", "W_K", "W_V")]
+    first = {tensor.name: tensor.size for tensor in _attention("blocks.0.attn.", config)}
+    return sum(first[name] for name in names) if config.attention.kind != "none" else 0
+
+
 def _all(config: ModelConfig) -> Iterator[Tensor]:
     yield from _embedding(config)
     for layer in range(config.n_layers):

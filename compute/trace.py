@@ -73,12 +73,9 @@ def identities_of(traced: Trace) -> list[Identity]:
         patched=frozenset(run.patches),
         weights=run.weights,
         fully_masked=fully_masked(run),
+        check=run.check,
     )
-    found = []
-    for identity in identities.check(evidence):
-        run.check()
-        found.append(identity)
-    return found
+    return list(identities.check(evidence))
 
 
 def fully_masked(run: Run) -> Bools | None:

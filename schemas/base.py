@@ -25,6 +25,18 @@ class Answered(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def at_most(most: int) -> Callable[[object], object]:
+    """A validator that refuses a longer object before anything in it is looked at."""
+
+    def check(raw: object) -> object:
+        if isinstance(raw, dict) and len(raw) > most:
+            rule = f"There are at most {most} keys here."
+            raise PydanticCustomError("too_many_keys", "{rule}", {"rule": rule, "got": len(raw)})
+        return raw
+
+    return check
+
+
 def spread(*names: str) -> Callable[[object], object]:
     """A validator that writes true or false for an object of booleans as that for each name."""
 

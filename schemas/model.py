@@ -33,7 +33,9 @@ class FfnBiasAsked(Asked):
     """Which of the biases exist."""
 
     in_: bool = Field(default=_FFN.bias.in_, alias="in", description="b_in (d_ff)")
-    gate: bool = Field(default=_FFN.bias.gate, description="b_gate (d_ff), gated only")
+    gate: bool | None = Field(
+        default=None, description="b_gate (d_ff), gated only. Default: exists there."
+    )
     out: bool = Field(default=_FFN.bias.out, description="b_out (d_model)")
 
 
@@ -43,14 +45,19 @@ def _flags(*names: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "boolean"}, flags]})
 
 
+def _all_or_none(raw: object) -> object:
+    """true: each that the kind has; false: none."""
+    if not isinstance(raw, bool):
+        return raw
+    return {"in": True, "out": True} if raw else {"in": False, "gate": False, "out": False}
+
+
 AttentionBiases = Annotated[
     AttentionBiasAsked,
     BeforeValidator(spread("q", "k", "v", "o")),
     _flags("q", "k", "v", "o"),
 ]
-FfnBiases = Annotated[
-    FfnBiasAsked, BeforeValidator(spread("in", "gate", "out")), _flags("in", "gate", "out")
-]
+FfnBiases = Annotated[FfnBiasAsked, BeforeValidator(_all_or_none), _flags("in", "gate", "out")]
 
 
 class AttentionAsked(Asked):
@@ -101,8 +108,8 @@ class FfnAsked(Asked):
         description="gelu is the erf form, gelu_tanh its tanh form; "
         "quick_gelu is x · sigmoid(1.702 x).",
     )
-    bias: FfnBiases | None = Field(
-        default=None,
+    bias: FfnBiases = Field(
+        default=FfnBiasAsked(),
         description="true or false for all, or an object of in, gate, out. "
         "Default: b_in and b_out exist, and b_gate in a gated ffn.",
     )
@@ -116,7 +123,7 @@ class NormAsked(Asked):
         default=_NORM.placement,
         description="pre: before each sublayer; post: after each addition.",
     )
-    eps: Annotated[float, Field(gt=0, le=1)] = Field(
+    eps: Annotated[float, Field(ge=1e-30, le=1)] = Field(
         default=_NORM.eps, description="Added to the variance (or mean square), inside the root."
     )
     gain_offset: Annotated[float, Field(ge=-10, le=10)] = Field(
@@ -135,7 +142,7 @@ class PositionAsked(Asked):
     n_positions: Size | None = Field(
         default=None, description="learned: rows of pos_embed.W_pos. Needed there."
     )
-    theta: Annotated[float, Field(gt=0, le=1e12)] | None = Field(
+    theta: Annotated[float, Field(ge=1e-6, le=1e12)] | None = Field(
         default=None,
         description="rope: pair i turns by theta^(-2i / rotary_dim) radians a position. "
         "Default: 10000.",
@@ -179,7 +186,7 @@ class ConfigAsked(Asked):
 
     def to_compute(self) -> ModelConfig:
         """The config resolved, nothing optional; a ConfigError with every broken rule."""
-        faults = [*_head_faults(self.attention), *_position_faults(self.position)]
+        faults = [*_head_faults(self.attention), *_unused_faults(self)]
         if faults:
             raise ConfigError(faults)
         attention = _attention(self)
@@ -205,17 +212,20 @@ def _head_faults(attention: AttentionAsked) -> Iterator[Fault]:
     if attention.kind == "softmax" and attention.n_heads is None:
         detail = "n_heads is needed: how many heads attention has."
         yield Fault(code="missing", detail=detail, place=("attention", "n_heads"))
-    if attention.kind == "none":
-        for name in sorted(attention.model_fields_set - {"kind"}):
-            detail = f"attention.kind = none has no {name}; leave it out."
-            yield Fault(code="config_rule", detail=detail, place=("attention", name))
 
 
-def _position_faults(position: PositionAsked) -> Iterator[Fault]:
-    applying = applying_fields(config.PositionConfig, position.kind)
-    for name in sorted(position.model_fields_set - set(applying)):
-        detail = f"position.kind = {position.kind} has no {name}; leave it out."
-        yield Fault(code="config_rule", detail=detail, place=("position", name))
+def _unused_faults(asked: ConfigAsked) -> Iterator[Fault]:
+    """A fault for each field that its part's kind does not have."""
+    parts: dict[str, tuple[AttentionAsked | FfnAsked | NormAsked | PositionAsked, type]] = {
+        "attention": (asked.attention, config.AttentionConfig),
+        "ffn": (asked.ffn, config.FfnConfig),
+        "norm": (asked.norm, config.NormConfig),
+        "position": (asked.position, config.PositionConfig),
+    }
+    for part, (given, resolved) in parts.items():
+        for name in sorted(given.model_fields_set - set(applying_fields(resolved, given.kind))):
+            detail = f"{part}.kind = {given.kind} has no {name}; leave it out."
+            yield Fault(code="config_rule", detail=detail, place=(part, name))
 
 
 def _attention(asked: ConfigAsked) -> config.AttentionConfig:
@@ -239,12 +249,13 @@ def _ffn(asked: ConfigAsked) -> config.FfnConfig:
     ffn = asked.ffn
     if ffn.kind == "none":
         return config.FfnConfig(kind="none")
+    gate = ffn.kind == "gated" if ffn.bias.gate is None else ffn.bias.gate
     return config.ffn_config(
         asked.d_model,
         ffn.kind,
         d_ff=ffn.d_ff,
         activation=ffn.activation,
-        bias=None if ffn.bias is None else config.FfnBias(**ffn.bias.model_dump()),
+        bias=config.FfnBias(in_=ffn.bias.in_, gate=gate, out=ffn.bias.out),
     )
 
 

@@ -3,12 +3,12 @@
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from compute.errors import WeightsError, refuse_if
 from compute.types import Array, DType, Edit, EditOp
-from schemas.base import Asked, Indices, Name, exactly_one
+from schemas.base import Asked, Indices, Name, at_most, exactly_one
 from schemas.model import ConfigAsked
 from schemas.tensors import Number, Weight, cast, overflows
 
@@ -21,7 +21,7 @@ class EditAsked(Asked):
     """A change of a slice of one weight tensor; edits are made in their order."""
 
     tensor: Name = Field(description="The tensor's name, as blocks.0.attn.W_O.")
-    where: dict[AxisWord, Indices] = Field(
+    where: Annotated[dict[AxisWord, Indices], BeforeValidator(at_most(8))] = Field(
         default={}, description="Axis word -> indices; an axis left out is taken whole."
     )
     op: EditOp = Field(description="scale (multiply), add, set, or zero.")
@@ -60,8 +60,8 @@ class WeightsAsked(Asked):
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] | None = Field(
         default=None, description="seeded only. Default: 0."
     )
-    tensors: dict[Name, Weight] = Field(
-        default={}, max_length=4096, description="Whole tensors by name, in the place of others."
+    tensors: Annotated[dict[Name, Weight], BeforeValidator(at_most(4096))] = Field(
+        default={}, description="Whole tensors by name, in the place of others."
     )
     edits: list[EditAsked] = Field(
         default=[], max_length=256, description="Changes of slices, after `tensors`."

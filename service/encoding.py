@@ -17,6 +17,8 @@ from compute.types import AXES, Array
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
+_BLOCK_ELEMENTS = 1 << 18  # rows are summed up in blocks of 2 MiB of float64
+
 Member = tuple[str, object]
 
 
@@ -89,7 +91,16 @@ def _summary(values: Array) -> Iterator[Member]:
 
     Summed in float64, told in the tensor's own dtype.
     """
-    exact = values.astype(np.float64)
+    rows = values.reshape(-1, values.shape[-1])
+    step = max(1, _BLOCK_ELEMENTS // rows.shape[-1])
+    blocks = [_measures(rows[i : i + step]) for i in range(0, len(rows), step)]
+    told = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    shape = values.shape[:-1]
+    yield "summary", {name: x.astype(values.dtype).reshape(shape) for name, x in told.items()}
+
+
+def _measures(rows: Array) -> dict[str, Array]:
+    exact = rows.astype(np.float64)
     finite = np.isfinite(exact)
     kept = np.where(finite, exact, 0.0)
     counted = np.maximum(finite.sum(axis=-1), 1)
@@ -103,5 +114,4 @@ def _summary(values: Array) -> Iterator[Member]:
             "min": np.where(finite, exact, np.inf).min(axis=-1),
             "max": np.where(finite, exact, -np.inf).max(axis=-1),
         }
-        told = {name: (x + nothing).astype(values.dtype) for name, x in measures.items()}
-    yield "summary", told
+        return {name: x + nothing for name, x in measures.items()}

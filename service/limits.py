@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+import orjson
 from pydantic import JsonValue
 
 from compute import cost, selection
@@ -15,6 +16,7 @@ from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.selection import Scene, Selection, Wanted
 from compute.types import AXES, DType, Inputs, Selected
+from schemas.inputs import InputAsked
 from schemas.problems import Advice, Estimate
 from schemas.trace import TraceRequest
 from service.errors import TooLarge
@@ -22,6 +24,8 @@ from service.settings import Settings
 
 TEXT_BYTES = {"float32": 12, "float64": 21}
 """Bytes of JSON a number takes, a little above the mean of bell-shaped numbers."""
+
+_MOST_ADVICE = 4096  # bytes: a problem is short, and tells its limit and estimate too
 
 USE = ("logits", "resid_post", "attn.pattern", "attn_out", "ffn_out", "resid_pre", "resid_mid")
 """The stages that are kept first where not all fit; the others follow, small ones first."""
@@ -56,6 +60,11 @@ def check_ranks(request: TraceRequest, settings: Settings) -> None:
     posted = [*request.model.weights.tensors.values(), request.input.tensor]
     ranks = [values.ndim for values in posted if values is not None]
     _check("rank", max(ranks, default=0), settings.rank)
+
+
+def check_texts(asked: InputAsked, settings: Settings) -> None:
+    """Raise TooLarge for more texts than batch, before any is made into tokens."""
+    _check("batch", 1 if asked.text is None else len(asked.text.strings), settings.batch)
 
 
 def check_input(read: Inputs, settings: Settings) -> None:
@@ -127,11 +136,14 @@ def _kind(wanted: Wanted) -> str:
 
 def _advice(work: Work, settings: Settings) -> Advice:
     """What fits of what was asked, the stages people read most first; or a last row; or words."""
-    last = f"blocks.{work.scene.config.n_layers - 1}.resid_post"
-    row = selection.resolve([Selected(name=last, where={"position": (-1,)})], work.scene)
-    for candidate in (_what_fits(work, settings), row):
-        if candidate.wanted and _fits(work, candidate, settings):
-            return {"select": as_select(candidate, work.scene.config.n_layers)}
+    layers = (work.scene.config.n_layers - 1, 0)
+    rows = [Selected(name=f"blocks.{x}.resid_post", where={"position": (-1,)}) for x in layers]
+    smaller = [selection.resolve([row], work.scene) for row in rows]
+    for candidate in (_what_fits(work, settings), *smaller):
+        select = as_select(candidate, work.scene.config.n_layers)
+        told = len(orjson.dumps(select)) <= _MOST_ADVICE
+        if candidate.wanted and told and _fits(work, candidate, settings):
+            return {"select": select}
     return {"text": "Nothing of this run fits: ask for fewer positions, a smaller batch or model."}
 
 

@@ -64,6 +64,7 @@ def plan(
     the weights. Weights are made last.
     """
     limits.check_ranks(request, settings)
+    limits.check_texts(request.input, settings)
     asked, dtype = request.model, request.dtype
     checkpoint = None if asked.name is None else store.get(asked.name)
     config = _config(request, checkpoint)
@@ -77,7 +78,7 @@ def plan(
     work = limits.Work(scene, selected, dtype)
     limits.check_work(work, settings)
     brought = _brought(config, asked.weights, dtype)
-    made = _weights(config, brought, dtype, checkpoint)
+    made = _weights(config, brought, dtype, checkpoint, check)
     return Plan(
         run=Run(config=config, weights=made, inputs=read, selection=selected, check=check),
         cost=work.cost(),
@@ -141,24 +142,32 @@ def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType) -> Brought:
 
 
 def _weights(
-    config: ModelConfig, brought: Brought, dtype: DType, checkpoint: Checkpoint | None
+    config: ModelConfig,
+    brought: Brought,
+    dtype: DType,
+    checkpoint: Checkpoint | None,
+    check: Callable[[], None],
 ) -> ModelWeights:
     if checkpoint is not None and brought.nothing:
         return folder.packed(checkpoint, dtype)
     source = (
-        _initial(brought.asked, dtype, config.norm.gain_offset)
+        _initial(brought.asked, dtype, config.norm.gain_offset, check)
         if checkpoint is None
         else checkpoint.source()
     )
-    return weights.build(config, edits.changed(source, brought.tensors, brought.edits), dtype)
+    return weights.build(
+        config, edits.changed(source, brought.tensors, brought.edits, check), dtype
+    )
 
 
-def _initial(asked: WeightsAsked, dtype: DType, gain_offset: float) -> Source:
+def _initial(
+    asked: WeightsAsked, dtype: DType, gain_offset: float, check: Callable[[], None]
+) -> Source:
     if asked.init == "identity":
         return initial.identity(dtype, gain_offset)
     if asked.init == "zeros":
         return initial.zeros(dtype)
-    return initial.seeded(asked.seed or 0, dtype, gain_offset)
+    return initial.seeded(asked.seed or 0, dtype, gain_offset, check)
 
 
 def _origin(brought: Brought, checkpoint: Checkpoint | None) -> Mapping[str, object]:

@@ -1,5 +1,7 @@
 """The model store: folders of models, loaded when first asked for."""
 
+import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +9,8 @@ from compute.checkpoints.folder import Checkpoint, load
 from compute.errors import ModelError, Place
 from service.errors import UnknownModel
 
+_log = logging.getLogger("glassblock")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PACKAGED = Path(__file__).parent / "_models"
 _CHECKOUT = Path(__file__).parent.parent / "models"
 
@@ -49,4 +53,11 @@ class Store:
 
 
 def _in(folder: Path) -> list[Path]:
-    return sorted(config.parent for config in folder.glob("*/config.json"))
+    if not folder.is_dir():
+        _log.warning("%s is no folder: no models from there.", ascii(str(folder)))
+        return []
+    found = sorted(config.parent for config in folder.glob("*/config.json"))
+    for path in found:
+        if not _NAME.fullmatch(path.name):
+            _log.warning("%s is no name of a model: left out.", ascii(path.name))
+    return [path for path in found if _NAME.fullmatch(path.name)]

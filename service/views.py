@@ -50,7 +50,7 @@ def cost(price: Cost) -> View:
 
 def fully_masked_rows(run: Run) -> list[View]:
     """The positions with no key to attend to, by pattern (and row of the batch)."""
-    masked = fully_masked(run) if run.config.attention.kind != "none" else None
+    masked = fully_masked(run)
     if masked is None or not masked.any():
         return []
     by_row = masked.reshape(-1, run.inputs.positions)  # one row for all of a batch, or each its own

@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import safetensors
 from safetensors.numpy import load_file
 
 from compute import config_json, tensors, weights
@@ -50,7 +49,7 @@ def load(folder: Path) -> Checkpoint:
         config=config,
         values=values,
         text=Text.load(folder / "tokenizer.json"),
-        card=(folder / "README.md").read_text("utf-8"),
+        card=(folder / "README.md").read_text("utf-8", errors="replace"),
         content=_content(folder),
     )
 
@@ -88,8 +87,12 @@ def _refused(constant: str) -> float:
 def _values(path: Path, config: ModelConfig) -> dict[str, Array]:
     try:
         values: dict[str, Array] = load_file(path)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelError([_fault(path.name, "not a safetensors file that can be read")]) from error
+    except Exception as error:  # the library raises many kinds, by what is wrong
+        detail = f"{path.name} is no safetensors file that can be read."
+        raise ModelError([_fault(path.name, detail)]) from error
+    if config.n_layers > len(values):
+        detail = f"{path.name} has fewer tensors than the config has blocks."
+        raise ModelError([_fault(path.name, detail, config.n_layers, len(values))])
     listed = tensors.tensors(config)
     faults = [
         _fault(name, f"{name} is {'missing' if name in listed else 'not of this config'}.")

@@ -37,7 +37,10 @@ def test_models_of_more_folders_are_there_and_shipped_names_stay(
 ) -> None:
     for name in ("mine", "letter-sort"):
         shutil.copytree(SHIPPED / "eiffel-toy", tmp_path / name)
+    (tmp_path / "no name!").mkdir()
+    (tmp_path / "no name!" / "config.json").write_text("{}")
     client = make_client(models=(tmp_path, tmp_path / "nowhere"))
+    assert client.get("/v1/models").json()["broken"] == {}
     assert client.get("/v1/models/mine").json()["config"]["d_model"] == 2
     assert client.get("/v1/models/letter-sort").json()["config"]["d_model"] == 48
 

@@ -81,6 +81,67 @@ def test_edit_beyond_float32_is_located(client: TestClient, assert_problem: Asse
     assert client.post("/v1/trace", json=large).status_code == 200
 
 
+def test_index_that_an_edit_names_twice_is_refused(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    edits = [{"tensor": "blocks.0.attn.W_O", "where": {"head": [1, -1]}, "op": "zero"}]
+    model = {"config": CONFIG, "weights": {"edits": edits}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
+    assert pointers(body) == ["/model/weights/edits/0/where/head"]
+
+
+FLOODS = {
+    "indices of a selection": {"select": [{"name": "*", "position": [9] * 8192}] * 50},
+    "indices of edits": {
+        "model": {
+            "config": CONFIG,
+            "weights": {
+                "edits": [
+                    {"tensor": "blocks.0.attn.W_O", "where": {"head": [9] * 8192}, "op": "zero"}
+                ]
+                * 100
+            },
+        }
+    },
+    "names of tensors": {
+        "model": {
+            "config": {**CONFIG, "n_layers": 64},
+            "weights": {"tensors": {f"blocks.7.attn.W_{i}": [1] for i in range(4096)}},
+        }
+    },
+    "texts": {"model": {"name": "letter-sort"}, "input": {"text": ["A"] * 100_000}},
+    "stars": {"select": ["*" * 126 + "Xq"] * 1000},
+    "words of an edit": {
+        "model": {
+            "config": CONFIG,
+            "weights": {
+                "edits": [
+                    {
+                        "tensor": "x",
+                        "op": "zero",
+                        "where": {str(i): [0] for i in range(300_000)},
+                    }
+                ]
+            },
+        }
+    },
+    "tensors": {
+        "model": {
+            "config": CONFIG,
+            "weights": {"tensors": {str(i): [[]] for i in range(300_000)}},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("kind", sorted(FLOODS))
+def test_flood_of_faults_is_cut_short(client: TestClient, kind: str) -> None:
+    response = client.post("/v1/trace", json=request(**FLOODS[kind]))
+    assert response.status_code in (413, 422)
+    assert response.json()["errors_total"] <= 1000
+    assert len(response.content) < 16_384
+
+
 def test_weights_that_do_not_fit_are_reported_all_at_once(
     client: TestClient, assert_problem: AssertProblem
 ) -> None:
@@ -113,6 +174,8 @@ def test_weights_that_do_not_fit_are_reported_all_at_once(
         ({**CONFIG, "position": {"kind": "rope", "rotary_dim": 3}}, "position/rotary_dim"),
         ({**CONFIG, "norm": {"kind": "none", "placement": "post"}}, "norm/placement"),
         ({**CONFIG, "tied": True}, "tied"),
+        ({**CONFIG, "ffn": {"kind": "none", "d_ff": 3}}, "ffn/d_ff"),
+        ({**CONFIG, "norm": {"kind": "none", "eps": 0.1}}, "norm/eps"),
         ({**CONFIG, "norm": {"kind": "none"}, "final_norm": True}, "final_norm"),
         ({**CONFIG, "ffn": {"bias": {"gate": True}}}, "ffn/bias/gate"),
     ],

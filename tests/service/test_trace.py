@@ -210,6 +210,36 @@ def test_every_form_of_batch_and_mask_answers(client: TestClient, given: dict[st
     assert rows == {place if batched else (None, *place) for place in places}
 
 
+@pytest.mark.parametrize("name", ["Q", "K", "V", "q_rot", "k_rot", "head_out", "A", "dots"])
+def test_every_stage_can_be_summed_up(client: TestClient, name: str) -> None:
+    config = {
+        "d_model": 8,
+        "attention": {"n_heads": 4, "n_kv_heads": 2},
+        "position": {"kind": "rope"},
+    }
+    tensor = np.random.default_rng(3).standard_normal((5, 8)).tolist()
+    request = {"model": {"config": config}, "input": {"tensor": tensor}}
+    whole = post(client, {**request, "select": [name]})["tensors"]
+    summed = post(client, {**request, "select": [{"name": name, "summary": True}]})["tensors"]
+    for stage, answer in summed.items():
+        rows = array(whole[stage])
+        assert near(answer["summary"]["norm"], np.linalg.norm(rows, axis=-1).tolist())
+        assert near(answer["summary"]["max"], rows.max(-1).tolist())
+
+
+def test_bias_may_be_true_for_every_kind_of_ffn(client: TestClient) -> None:
+    biases = {
+        ("mlp", True): {"in": True, "gate": False, "out": True},
+        ("mlp", False): {"in": False, "gate": False, "out": False},
+        ("gated", True): {"in": True, "gate": True, "out": True},
+        ("gated", False): {"in": False, "gate": False, "out": False},
+    }
+    for (kind, bias), resolved in biases.items():
+        config = {"d_model": 2, "attention": {"n_heads": 1}, "ffn": {"kind": kind, "bias": bias}}
+        request = {"model": {"config": config}, "input": {"tensor": [[1, 2]]}, "select": []}
+        assert post(client, request)["model"]["config"]["ffn"]["bias"] == resolved
+
+
 def test_padding_is_null_among_the_tokens(client: TestClient) -> None:
     request = {"model": LETTERS, "input": {"text": ["CAB", "C"]}, "select": ["A"]}
     assert post(client, request)["input"]["tokens"] == [["C", "A", "B"], [None, None, "C"]]

@@ -77,6 +77,28 @@ def test_advice_fits(
     assert 0 < again.json()["cost"]["elements"] <= most
 
 
+def test_summary_costs_what_is_summed_up(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    select = [{"name": "source_out", "position": [0, 1, 2, 3, 4], "summary": True}]
+    asked = {**request(), "select": select}
+    body = assert_problem(make_client(memory_bytes=1).post("/v1/trace", json=asked), "beyond-limit")
+    whole = 4 * 2 * 5 * 5 * 8  # float32, heads, receiving and source positions, d_model
+    assert body["limit"]["got"] > whole
+    assert body["estimate"]["elements"] == 2 * 5 * 5 * 5
+
+
+def test_refusal_tells_its_limit_however_much_was_asked(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    many = list(range(2000))
+    select = [{"name": name, "position": many} for name in ("resid_post", "A", "H")]
+    client = make_client(answer_elements=10)
+    response = client.post("/v1/trace", json={**request(2000), "select": select})
+    body = assert_problem(response, "beyond-limit")
+    assert {"limit", "estimate", "advice"} <= set(body)
+
+
 def test_advice_keeps_slices_and_summaries(
     make_client: MakeClient, assert_problem: AssertProblem
 ) -> None:
