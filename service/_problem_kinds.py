@@ -136,7 +136,8 @@ _KINDS = (
         "busy",
         503,
         "Too many requests are waiting",
-        "Others are computing, and the queue is full or did not move. The header Retry-After says "
+        "Others are computing, and the queue is full or did not move; or bodies and answers on "
+        "their way hold as many bytes as the limit held_bytes allows. The header Retry-After says "
         "in how many seconds to try again.",
     ),
     Kind(

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from service import errors
+from service.held import Held
 
 Args = TypeVarTuple("Args")
 Result = TypeVar("Result")
@@ -63,12 +64,16 @@ def check() -> None:
 
 
 class Admission:
-    """Runs work in `slots` threads while at most `queue` more requests wait."""
+    """Runs work in `slots` threads while at most `queue` more requests wait.
 
-    def __init__(self, *, slots: int, queue: int, seconds: float) -> None:
+    With `held` nothing begins while it is full: another answer would have no room.
+    """
+
+    def __init__(self, *, slots: int, queue: int, seconds: float, held: Held | None = None) -> None:
         self._places = slots + queue
         self._slots = slots
         self._seconds = seconds
+        self._held = held or Held(math.inf)
         self._threads = anyio.CapacityLimiter(slots)
         self.inside = 0
         """How many compute or wait."""
@@ -80,8 +85,9 @@ class Admission:
     ) -> Result:
         """The work's result, from a worker thread.
 
-        Raises Busy where the queue is full or no turn comes in time, Draining, Deadline, what the
-        work raises, and with `receive` (of a request whose body was read) ClientDisconnect.
+        Raises Busy where the queue is full, no turn comes in time or too much is held at its turn,
+        Draining, Deadline, what the work raises, and with `receive` (of a request whose body was
+        read) ClientDisconnect.
         """
         async with self._place():
             ticket = Ticket(self._seconds)
@@ -124,6 +130,7 @@ class Admission:
         self, ticket: Ticket, work: Callable[[*Args], Result], args: tuple[*Args]
     ) -> Result:
         def carried() -> Result:
+            self._held.refuse_if_full()
             start = time.monotonic()
             try:
                 return ticket.carry(work, args)

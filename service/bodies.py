@@ -4,7 +4,8 @@ A body that is refused before it was read is discarded by the server as it arriv
 connection stays usable; after a 408 it is closed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
@@ -14,27 +15,32 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from service import errors
+from service.held import Held
 from service.settings import Settings
 
 JSON = "application/json"
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def read(request: Request, settings: Settings, offered: Sequence[str] = (JSON,)) -> bytes:
+@asynccontextmanager
+async def read(
+    request: Request, settings: Settings, held: Held, offered: Sequence[str] = (JSON,)
+) -> AsyncIterator[bytes]:
     """The body of a request that sends JSON and takes one of the offered media types.
 
-    Raises UnsupportedMedia, NotAcceptable, BodyTooLarge, SlowBody, and Starlette's
-    ClientDisconnect where the client goes away.
+    It counts as held within the block: as long as announced (as body_bytes where nothing is)
+    while it is read, then as long as it is. Raises UnsupportedMedia, NotAcceptable, BodyTooLarge,
+    Busy, SlowBody, and Starlette's ClientDisconnect where the client goes away.
     """
     _refuse_other_media(request.headers)
     if not any(acceptable(request.headers.getlist("accept"), media) for media in offered):
         raise errors.NotAcceptable(offered)
-    _refuse_announced_size(request.headers, settings.body_bytes)
-    try:
-        with anyio.fail_after(settings.body_seconds):
-            return await _counted(request, settings.body_bytes)
-    except TimeoutError:
-        raise errors.SlowBody(settings.body_seconds) from None
+    size = _announced_size(request.headers, settings.body_bytes)
+    held.refuse_if_full(size)
+    with held.count(size) as share:
+        body = await _in_time(request, settings)
+        share.resize(len(body))
+        yield body
 
 
 def parse(body: bytes, model: type[Model]) -> Model:
@@ -101,23 +107,33 @@ def _refuse_other_media(headers: Headers) -> None:
         raise errors.UnsupportedMedia("Send the body without compression.")
 
 
-def _refuse_announced_size(headers: Headers, most: int) -> None:
+def _announced_size(headers: Headers, most: int) -> int:
+    """How long the client says its body is, or `most` where it does not say."""
     announced = headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit() and len(announced) < 20:
-        if int(announced) > most:
-            raise errors.BodyTooLarge(most, int(announced))
-    elif announced:
+    if not announced:
+        return most
+    if not (announced.isascii() and announced.isdigit() and len(announced) < 20):
         raise errors.BodyTooLarge(most)
+    if int(announced) > most:
+        raise errors.BodyTooLarge(most, int(announced))
+    return int(announced)
+
+
+async def _in_time(request: Request, settings: Settings) -> bytes:
+    try:
+        with anyio.fail_after(settings.body_seconds):
+            return await _counted(request, settings.body_bytes)
+    except TimeoutError:
+        raise errors.SlowBody(settings.body_seconds) from None
 
 
 async def _counted(request: Request, most: int) -> bytes:
-    chunks, size = [], 0
+    body = bytearray()  # not a list of chunks: tiny ones would take many times their length
     async for chunk in request.stream():
-        size += len(chunk)
-        if size > most:
+        if len(body) + len(chunk) > most:
             raise errors.BodyTooLarge(most)
-        chunks.append(chunk)
-    return b"".join(chunks)
+        body += chunk
+    return bytes(body)
 
 
 def _what_is_wrong(body: bytes, error: orjson.JSONDecodeError) -> str:

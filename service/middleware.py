@@ -3,9 +3,11 @@
 Pure ASGI, so that bodies pass through unbuffered.
 """
 
+import asyncio
 import logging
 import time
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -14,10 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import errors, problems
+from service import errors, pieces, problems, state
 
 log = logging.getLogger("glassblock")
 _GONE = 499
+_LAST_SECONDS = 0.5
 
 
 class Cors(CORSMiddleware):
@@ -61,7 +64,10 @@ class RequestLog:
 
 
 class CatchAll:
-    """Turns an unexpected error into a problem; a client that went away gets none."""
+    """Turns an unexpected error into a problem; a client that went away gets none.
+
+    A request that the stopping server gives up gets one too, where its answer has not begun.
+    """
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
@@ -80,10 +86,25 @@ class CatchAll:
             await self._app(scope, receive, noting)
         except ClientDisconnect:
             log.debug("The client went away.")
+        except asyncio.CancelledError:
+            if not _stopping(scope):
+                raise
+            await self._give_up(scope, receive, send, started)
         except Exception as error:
             if started or scope["type"] != "http":
                 raise
             await respond(error, self._most)(scope, receive, send)
+
+    async def _give_up(self, scope: Scope, receive: Receive, send: Send, started: bool) -> None:
+        """End a cancelled request in order: what is left of the process's life is short."""
+        _uncancel()
+        if not started:
+            error = errors.Draining(state.of(Request(scope)).admission.retry_after)
+            with anyio.move_on_after(_LAST_SECONDS):
+                await respond(error, self._most)(scope, receive, send)
+                return
+        log.info("An answer was cut: the service stops.")
+        await pieces.cut(scope)
 
 
 class Handler:
@@ -111,6 +132,16 @@ def respond(error: Exception, most: int) -> Response:
         headers=refusal.headers,
         media_type=problems.MEDIA_TYPE,
     )
+
+
+def _stopping(scope: Scope) -> bool:
+    return scope["type"] == "http" and state.of(Request(scope)).admission.draining
+
+
+def _uncancel() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
 
 
 def _allowed(request: Request) -> list[str]:

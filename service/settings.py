@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "GLASSBLOCK_"
@@ -68,6 +68,21 @@ class Settings(BaseSettings):
         gt=0,
         allow_inf_nan=False,
         description="The longest a client may take to send its body.",
+        json_schema_extra={"unit": "seconds"},
+    )
+    held_bytes: int = Field(
+        default=256 * MIB,
+        ge=1,
+        description="The most bytes held at once in bodies and in answers being sent, of all "
+        "requests together.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    send_seconds: float = Field(
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest a client may leave a part of its answer (256 KiB at most) "
+        "untaken.",
         json_schema_extra={"unit": "seconds"},
     )
     answer_elements: int = Field(
@@ -144,6 +159,13 @@ class Settings(BaseSettings):
         description="How many requests wait for their turn; the next one is refused.",
         json_schema_extra={"unit": "requests"},
     )
+
+    @field_validator("held_bytes")
+    @classmethod
+    def _one_body_fits(cls, held_bytes: int, info: ValidationInfo) -> int:
+        if held_bytes < info.data.get("body_bytes", 0):
+            raise ValueError("must be at least body_bytes, or the largest body would never fit")
+        return held_bytes
 
 
 def unknown_settings(environment: Iterable[str]) -> list[str]:

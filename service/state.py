@@ -1,4 +1,4 @@
-"""What a running service holds: its settings, who computes when, its models."""
+"""What a running service has: its settings, who computes when, its models."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -6,6 +6,7 @@ from typing import cast
 from starlette.requests import Request
 
 from service.admission import Admission
+from service.held import Held
 from service.settings import Settings
 from service.store import Store
 
@@ -16,15 +17,18 @@ class State:
 
     settings: Settings
     admission: Admission
+    held: Held
     store: Store
 
 
 def make(settings: Settings) -> State:
     """The state of a service with these settings."""
+    held = Held(settings.held_bytes)
     admission = Admission(
-        slots=settings.slots, queue=settings.queue, seconds=settings.deadline_seconds
+        slots=settings.slots, queue=settings.queue, seconds=settings.deadline_seconds, held=held
     )
-    return State(settings=settings, admission=admission, store=Store(settings.models))
+    store = Store(settings.models)
+    return State(settings=settings, admission=admission, held=held, store=store)
 
 
 def of(request: Request) -> State:

@@ -33,8 +33,9 @@ async def trace(request: Request) -> Response:
     large each part is and what to select.
     """
     here = state.of(request)
-    body = await bodies.read(request, here.settings)
-    found = await here.admission.run(
-        traces.answer, body, here, admission.check, receive=request.receive
-    )
-    return JsonPieces(found.pieces, found.seconds)
+    async with bodies.read(request, here.settings, here.held) as body:
+        found = await here.admission.run(
+            traces.answer, body, here, admission.check, receive=request.receive
+        )
+    send_seconds = here.settings.send_seconds
+    return JsonPieces(found.pieces, found.seconds, held=here.held, send_seconds=send_seconds)

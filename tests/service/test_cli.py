@@ -1,5 +1,6 @@
 """The command line answers as the service does."""
 
+import http.client
 import io
 import json
 import os
@@ -9,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -190,4 +191,37 @@ def test_service_answers_and_stops_at_a_signal_in_less_than_two_seconds(
         assert time.monotonic() - begun < 2
         rest = process.stderr.read() if process.stderr else ""
     assert "GET /healthz 200" in rest
+    assert "Traceback" not in rest
+
+
+LONG = {
+    "model": {
+        "config": {"d_model": 512, "n_layers": 64, "attention": {"n_heads": 8}},
+        "weights": {"init": "zeros"},
+    },
+    "input": {"tensor": [[1] * 512] * 1000},
+    "select": ["blocks.63.resid_post"],
+}
+"""Takes far longer than a stopping service waits."""
+
+
+def test_long_run_gets_the_problem_of_a_stopping_service_and_does_not_hold_it_up() -> None:
+    beyond = {"GLASSBLOCK_WORK_FLOPS": str(10**14), "GLASSBLOCK_MEMORY_BYTES": str(1 << 40)}
+    with started("--port", "0", **beyond) as process:
+        address = ("127.0.0.1", port_of(process))
+        with closing(http.client.HTTPConnection(*address, timeout=PATIENCE)) as connection:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/v1/trace", json.dumps(LONG), headers)
+            time.sleep(1)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            response = connection.getresponse()
+            problem = json.load(response)
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
+        assert 4 < time.monotonic() - begun < 6.5
+        rest = process.stderr.read() if process.stderr else ""
+    assert (response.status, problem["type"]) == (503, "/problems/draining")
+    assert response.headers["content-type"] == "application/problem+json"
+    assert int(response.headers["retry-after"]) >= 1
+    assert "POST /v1/trace 503" in rest
     assert "Traceback" not in rest

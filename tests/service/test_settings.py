@@ -77,7 +77,14 @@ def test_model_folders_are_separated_as_in_path(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("PORT", "70000"), ("SLOTS", "0"), ("DEADLINE_SECONDS", "inf"), ("CORS_ORIGINS", "[x")],
+    [
+        ("PORT", "70000"),
+        ("SLOTS", "0"),
+        ("DEADLINE_SECONDS", "inf"),
+        ("CORS_ORIGINS", "[x"),
+        ("HELD_BYTES", "16777215"),
+        ("SEND_SECONDS", "0"),
+    ],
 )
 def test_value_that_cannot_be_used_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str

@@ -30,9 +30,9 @@ class Slow:
         app.add_api_route("/slow", self._call, methods=["POST"])
 
     async def _call(self, request: Request) -> str:
-        held = state.of(request)
-        await bodies.read(request, held.settings)
-        return await held.admission.run(self._work, receive=request.receive)
+        here = state.of(request)
+        async with bodies.read(request, here.settings, here.held):
+            return await here.admission.run(self._work, receive=request.receive)
 
     def _work(self) -> str:
         self.begun.set()
