@@ -154,7 +154,7 @@ class Settings(BaseSettings):
         json_schema_extra={"unit": "requests"},
     )
     queue: int = Field(
-        default=32,
+        default=200,
         ge=0,
         description="How many requests wait for their turn; the next one is refused.",
         json_schema_extra={"unit": "requests"},
