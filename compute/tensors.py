@@ -5,7 +5,9 @@ Row vectors throughout: `x @ W`. Axes use the glossary's letters; heads come fir
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 from typing import Literal
 
 from compute.config import ModelConfig, NormConfig
@@ -54,15 +56,16 @@ EXISTS: Mapping[str, str] = {
 """The last part of a tensor's name -> the configs that have it, where not every block does."""
 
 
-def tensors(config: ModelConfig) -> dict[str, Tensor]:
+@lru_cache(maxsize=32)
+def tensors(config: ModelConfig) -> Mapping[str, Tensor]:
     """Name -> tensor for every weight of a config, in order of use."""
-    return {tensor.name: tensor for tensor in _all(config)}
+    return MappingProxyType({tensor.name: tensor for tensor in _all(config)})
 
 
 def parameter_counts(config: ModelConfig) -> dict[str, int]:
     """Numbers held, by part: total, embedding, matrices, biases, norms, readout."""
     counts = dict.fromkeys(("embedding", "matrices", "biases", "norms", "readout"), 0)
-    for tensor in _all(config):
+    for tensor in tensors(config).values():
         counts[tensor.part] += tensor.size
     return {"total": sum(counts.values()), **counts}
 
