@@ -20,7 +20,11 @@ Run = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 Nonfinite = TypedDict(
     "Nonfinite",
-    {"-inf": NotRequired[list[Run]], "+inf": NotRequired[list[Run]], "nan": NotRequired[list[Run]]},
+    {
+        "-inf": NotRequired[Annotated[list[Run], Field(description="Runs of -inf.")]],
+        "+inf": NotRequired[Annotated[list[Run], Field(description="Runs of +inf.")]],
+        "nan": NotRequired[Annotated[list[Run], Field(description="Runs of nan.")]],
+    },
 )
 """Which nulls stand for what: runs of [offset, length] in row order."""
 
@@ -30,9 +34,9 @@ class Summary(TypedDict):
 
     norm: Annotated[Numbers, Field(description="Square root of the sum of squares.")]
     rms: Annotated[Numbers, Field(description="Square root of the mean of squares.")]
-    mean: Numbers
-    min: Numbers
-    max: Numbers
+    mean: Annotated[Numbers, Field(description="Mean.")]
+    min: Annotated[Numbers, Field(description="Least entry.")]
+    max: Annotated[Numbers, Field(description="Largest entry.")]
 
 
 class TensorAnswer(TypedDict):
@@ -40,8 +44,8 @@ class TensorAnswer(TypedDict):
 
     symbol: Annotated[str | None, Field(description="The article's symbol.")]
     axes: Annotated[list[str], Field(description="What each axis counts.")]
-    shape: list[int]
-    dtype: DType
+    shape: Annotated[list[int], Field(description="Length of each axis.")]
+    dtype: Annotated[DType, Field(description="Of the arithmetic and of the data.")]
     index: NotRequired[
         Annotated[dict[str, list[int]], Field(description="Sliced axes: which entries these are.")]
     ]
@@ -78,8 +82,8 @@ class ModelAnswer(TypedDict):
     digest: Annotated[
         Sha256, Field(description="Of the content or seed, the config, and what was changed.")
     ]
-    config: ConfigAnswer
-    weights: WeightsAnswer
+    config: Annotated[ConfigAnswer, Field(description="Resolved, nothing optional.")]
+    weights: Annotated[WeightsAnswer, Field(description="Where the weights came from.")]
     overrides: Annotated[
         list[str],
         Field(
@@ -91,13 +95,13 @@ class ModelAnswer(TypedDict):
 class InputAnswer(TypedDict):
     """The input as the model read it."""
 
-    positions: int
+    positions: Annotated[int, Field(description="Rows.")]
     batch: Annotated[int | None, Field(description="null where the input has no batch axis.")]
     tokens: Annotated[
         Pieces | None,
         Field(description="The ids as text, for a model with a tokenizer; null where padding is."),
     ]
-    token_ids: Whole | None
+    token_ids: Annotated[Whole | None, Field(description="As used; null for a tensor.")]
     position_ids: Annotated[Whole, Field(description="As used.")]
     key_mask: Annotated[
         Flags | None, Field(description="As used; padding and a given mask joined.")
@@ -107,36 +111,38 @@ class InputAnswer(TypedDict):
 class MaskedRows(TypedDict):
     """Positions whose every key is masked: their pattern and mixture are zeros."""
 
-    stage: str
-    batch: NotRequired[int]
-    position: list[int]
+    stage: Annotated[str, Field(description="The pattern whose rows are zeros.")]
+    batch: NotRequired[
+        Annotated[int, Field(description="Row of the batch; absent without a batch.")]
+    ]
+    position: Annotated[list[int], Field(description="The positions.")]
 
 
 class NextToken(TypedDict):
     """The greedy continuation's first token."""
 
     position: Annotated[int, Field(description="The last row that may be attended to.")]
-    token_id: int
-    token: str | None
-    logit: float | None
+    token_id: Annotated[int, Field(description="Its id.")]
+    token: Annotated[str | None, Field(description="As text, for a model with a tokenizer.")]
+    logit: Annotated[float | None, Field(description="Its logit; null if not finite.")]
 
 
 class IdentityAnswer(TypedDict):
     """Two routes to one state, and how far they are apart."""
 
-    name: str
-    formula: str
+    name: Annotated[str, Field(description="Which identity, of which block.")]
+    formula: Annotated[str, Field(description="What is equal to what.")]
     max_abs: Annotated[float | None, Field(description="Largest |left - right|.")]
     rel: Annotated[float | None, Field(description="That over the largest |right|.")]
     norm_ratio: Annotated[float | None, Field(description="Norm of left over norm of right.")]
     holds: Annotated[bool | None, Field(description="null: not checked, for the reason given.")]
-    reason: str | None
+    reason: Annotated[str | None, Field(description="Why it was not checked; null where it was.")]
 
 
 class CostAnswer(TypedDict):
     """What the run cost, known before it ran."""
 
-    parameters: int
+    parameters: Annotated[int, Field(description="Numbers the model holds.")]
     flops: Annotated[int, Field(description="2 for each multiply-add of a matrix product.")]
     elements: Annotated[int, Field(description="Numbers in `tensors`.")]
     bytes: Annotated[int, Field(description="Weights, kept stages and temporaries.")]
@@ -145,13 +151,17 @@ class CostAnswer(TypedDict):
 class TraceAnswer(TypedDict):
     """The states asked for, in the order they were computed, and what ties them together."""
 
-    model: ModelAnswer
-    input: InputAnswer
-    tensors: dict[str, TensorAnswer]
+    model: Annotated[ModelAnswer, Field(description="Which model ran.")]
+    input: Annotated[InputAnswer, Field(description="The input as read.")]
+    tensors: Annotated[
+        dict[str, TensorAnswer], Field(description="Stage -> tensor, in the order of computation.")
+    ]
     absent: Annotated[
         dict[str, str], Field(description="Stages only a wildcard met: why there are none.")
     ]
-    fully_masked_rows: list[MaskedRows]
+    fully_masked_rows: Annotated[
+        list[MaskedRows], Field(description="Positions with no key to attend to.")
+    ]
     next_token: Annotated[
         NextToken | list[NextToken] | None,
         Field(description="One for each row of a batch; null where logits were not kept whole."),
@@ -159,4 +169,4 @@ class TraceAnswer(TypedDict):
     identities: Annotated[
         list[IdentityAnswer] | None, Field(description="null where they were turned off.")
     ]
-    cost: CostAnswer
+    cost: Annotated[CostAnswer, Field(description="What the run cost.")]

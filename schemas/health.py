@@ -1,6 +1,6 @@
 """What the service says about itself."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,20 +10,20 @@ from schemas.base import Answered
 class Health(Answered):
     """The service answers requests."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], Field(description="Always ok: it answers.")]
 
 
 class Readiness(Answered):
     """The service takes work."""
 
-    status: Literal["ready"]
+    status: Annotated[Literal["ready"], Field(description="Always ready; else it is a 503.")]
 
 
 class Welcome(Answered):
     """Where to go from here."""
 
-    name: Literal["glassblock"]
-    version: str
+    name: Annotated[Literal["glassblock"], Field(description="The product.")]
+    version: Annotated[str, Field(description="Of the service.")]
     trace: str = Field(description="POST a model and an input here.")
     docs: str = Field(description="Each call, with examples to try.")
     openapi: str = Field(description="The same for programs.")

@@ -24,51 +24,53 @@ class Problem(TypedDict):
     """A request that was refused, or failed."""
 
     type: Annotated[str, Field(description="The kind of problem; its address explains it.")]
-    title: str
-    status: int
-    detail: str
+    title: Annotated[str, Field(description="The kind in words.")]
+    status: Annotated[int, Field(description="The HTTP status.")]
+    detail: Annotated[str, Field(description="This occurrence in words.")]
     instance: Annotated[str, Field(description="This occurrence, as in the service's log.")]
     errors_total: Annotated[int, Field(description="How many faults there are, listed or not.")]
-    errors: list[ProblemFault]
+    errors: Annotated[list[ProblemFault], Field(description="The faults that were found.")]
 
 
 class BrokenLimit(TypedDict):
     """A limit, and what would have been needed."""
 
-    name: str
-    value: int | float
+    name: Annotated[str, Field(description="As in GET /v1/limits.")]
+    value: Annotated[int | float, Field(description="The limit.")]
     got: NotRequired[Annotated[int | float, Field(description="Absent where it is not known.")]]
 
 
 class EstimatePart(TypedDict):
     """What one stage adds to an answer."""
 
-    stage: str
-    elements: int
+    stage: Annotated[str, Field(description="The stage, over all blocks.")]
+    elements: Annotated[int, Field(description="Numbers of it.")]
 
 
 class Estimate(TypedDict):
     """What the request would have cost, its largest parts first."""
 
-    elements: int
-    bytes: int
-    seconds: float
-    parts: list[EstimatePart]
+    elements: Annotated[int, Field(description="Numbers in the answer.")]
+    bytes: Annotated[int, Field(description="Memory of the run and its answer.")]
+    seconds: Annotated[float, Field(description="A rough guess.")]
+    parts: Annotated[list[EstimatePart], Field(description="By stage, the largest first.")]
 
 
 class Advice(TypedDict):
     """What would fit."""
 
-    text: NotRequired[str]
-    select: NotRequired[list[JsonValue]]
+    text: NotRequired[Annotated[str, Field(description="What to change.")]]
+    select: NotRequired[Annotated[list[JsonValue], Field(description="A select that fits.")]]
 
 
 class LimitProblem(Problem):
     """A request beyond a limit."""
 
-    limit: BrokenLimit
-    estimate: NotRequired[Estimate]
-    advice: NotRequired[Advice]
+    limit: Annotated[BrokenLimit, Field(description="Which limit.")]
+    estimate: NotRequired[
+        Annotated[Estimate, Field(description="What the request would have cost.")]
+    ]
+    advice: NotRequired[Annotated[Advice, Field(description="What would have fit.")]]
 
 
 class UnknownModelProblem(Problem):
@@ -80,7 +82,7 @@ class UnknownModelProblem(Problem):
 class ProblemKind(Answered):
     """A kind of problem, explained."""
 
-    type: str
-    title: str
-    status: int
-    meaning: str
+    type: Annotated[str, Field(description="Its address.")]
+    title: Annotated[str, Field(description="In words.")]
+    status: Annotated[int, Field(description="The HTTP status.")]
+    meaning: Annotated[str, Field(description="What it means and what to do.")]

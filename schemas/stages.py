@@ -1,6 +1,6 @@
 """The catalogue of stages, as answered."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,15 +11,15 @@ from schemas.base import Answered
 class AxisAnswered(Answered):
     """An axis: the letter of formulas and the word of JSON."""
 
-    letter: str
-    word: str
+    letter: Annotated[str, Field(description="In formulas.")]
+    word: Annotated[str, Field(description="In JSON.")]
 
 
 class AliasAnswered(Answered):
     """Another library's name of a stage."""
 
-    library: Library
-    name: str
+    library: Annotated[Library, Field(description="Whose name it is.")]
+    name: Annotated[str, Field(description="The name.")]
     when: str = Field(description="The configs in which this name means this stage.")
 
 
@@ -27,22 +27,24 @@ class StageAnswered(Answered):
     """One tensor of the trace."""
 
     name: str = Field(description="Without the prefix blocks.{l}. of a block's stage.")
-    level: Literal["model", "block"]
-    symbol: str | None
+    level: Annotated[
+        Literal["model", "block"], Field(description="Of the model, or of each block.")
+    ]
+    symbol: Annotated[str | None, Field(description="The article's symbol.")]
     symbol_when: str | None = Field(description="The configs in which the symbol means this stage.")
     axes: list[str] = Field(description="Axis words; a request with a batch has `batch` in front.")
     plain: str = Field(description="The equation, as plain text.")
     latex: str = Field(description="The equation, as LaTeX.")
-    meaning: str
+    meaning: Annotated[str, Field(description="What it is, in a sentence.")]
     exists: str = Field(description="The configs that have this stage.")
     derived: bool = Field(description="Computed after the run from other stages; read-only.")
-    derived_from: list[str]
+    derived_from: Annotated[list[str], Field(description="The stages it is computed from.")]
     by_default: bool = Field(description="Part of an answer without `select`.")
-    aliases: list[AliasAnswered]
+    aliases: Annotated[list[AliasAnswered], Field(description="Other libraries' names.")]
 
 
 class Catalogue(Answered):
     """Every stage in the order of computation, and the axes."""
 
-    axes: list[AxisAnswered]
-    stages: list[StageAnswered]
+    axes: Annotated[list[AxisAnswered], Field(description="Letter and word of each axis.")]
+    stages: Annotated[list[StageAnswered], Field(description="Each stage.")]

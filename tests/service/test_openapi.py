@@ -121,3 +121,14 @@ def test_document_is_the_same_for_every_service(
 ) -> None:
     other = make_client(positions=7, cors_origins=())
     assert other.get("/openapi.json").content == client.get("/openapi.json").content
+
+
+def test_every_field_is_described(client: TestClient) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    silent = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, described in schema.get("properties", {}).items()
+        if not described.get("description")
+    ]
+    assert silent == []
