@@ -58,12 +58,20 @@ def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[
 def _unknown(name: str, listed: Mapping[str, Tensor], place: Place) -> Fault:
     last = name.rpartition(".")[2]
     ends = {_end(other): other for other in reversed(list(listed))}  # of the first block
-    close = get_close_matches(_end(name), list(ends), n=3)
-    near = [ends[end] for end in close or list(ends)[-3:]]
-    others = f"Near it: {', '.join(near)}."
-    exists = f"{last} exists where {tensors.EXISTS[last]}." if last in tensors.EXISTS else others
-    detail = f"This config has no such tensor. {exists}"
+    detail, near = "This config has no such tensor.", None
+    if _end(name) in ends and name.startswith("blocks."):
+        detail = f"{detail} The blocks are 0 to {_last_block(listed)}."
+    elif last in tensors.EXISTS:
+        detail = f"{detail} {last} exists where {tensors.EXISTS[last]}."
+    else:
+        close = get_close_matches(_end(name), list(ends), n=3)
+        near = [ends[end] for end in close or list(ends)[-3:]]
+        detail = f"{detail} Near it: {', '.join(near)}."
     return Fault(code="unknown_tensor", detail=detail, place=place, expected=near)
+
+
+def _last_block(listed: Mapping[str, Tensor]) -> int:
+    return max(int(name.split(".", 2)[1]) for name in listed if name.startswith("blocks."))
 
 
 def _end(name: str) -> str:

@@ -127,7 +127,7 @@ def _where(
     for word, indices in selected.where.items():
         letter = _LETTERS.get(word)
         if letter not in axes:
-            faults.append(_no_axis(stage, axes, word, index))
+            faults.append(_no_axis(stage, axes, word, index, "*" in selected.name))
             continue
         length = scene.lengths[letter]
         faults += out_of_range(stage.name, word, indices, length, (index, word))
@@ -137,9 +137,10 @@ def _where(
     return where, faults
 
 
-def _no_axis(stage: Stage, axes: Sequence[str], word: str, index: int) -> Fault:
+def _no_axis(stage: Stage, axes: Sequence[str], word: str, index: int, met: bool) -> Fault:
     words = [AXES[letter] for letter in axes]
-    detail = f"{stage.name} has no axis {word}; its axes are {', '.join(words)}."
+    hint = " A wildcard met it: name the stages that have the axis." if met else ""
+    detail = f"{stage.name} has no axis {word}; its axes are {', '.join(words)}.{hint}"
     return Fault(code="no_such_axis", detail=detail, place=(index, word), expected=words)
 
 

@@ -3,18 +3,25 @@
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypeAliasType, TypedDict
+from typing_extensions import TypedDict
 
 from compute.types import DType
 from schemas.resolved import ConfigAnswer
 
 Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
-Numbers = TypeAliasType("Numbers", "list[float | None] | list[Numbers]")
-"""Nested lists of numbers; null where there is no finite number."""
+Number = float | None
+"""null where there is no finite number."""
 
-Whole = TypeAliasType("Whole", "list[int] | list[Whole]")
-Flags = TypeAliasType("Flags", "list[bool] | list[Flags]")
-Pieces = TypeAliasType("Pieces", "list[str | None] | list[Pieces]")
+Rank2 = list[list[Number]]
+Rank3 = list[Rank2]
+Rank4 = list[Rank3]
+Numbers = list[Number] | Rank2 | Rank3 | Rank4 | list[Rank4]
+"""Nested lists of numbers, as deep as the tensor has axes (spelled out: not all tools that make
+types from this can follow a type that names itself)."""
+
+Whole = list[int] | list[list[int]]
+Flags = list[bool] | list[list[bool]]
+Pieces = list[str | None] | list[list[str | None]]
 Run = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
@@ -164,7 +171,7 @@ class TraceAnswer(TypedDict):
     ]
     next_token: Annotated[
         NextToken | list[NextToken] | None,
-        Field(description="One for each row of a batch; null where logits were not kept whole."),
+        Field(description="One for each row of a batch; null where logits were not selected."),
     ]
     identities: Annotated[
         list[IdentityAnswer] | None, Field(description="null where they were turned off.")

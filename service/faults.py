@@ -115,6 +115,9 @@ def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
 
 
 def _advice(details: ErrorDetails, model: type[BaseModel]) -> str:
+    if details["type"] == "model_type":
+        names = keys.of(model, details["loc"])
+        return f" Its keys: {', '.join(names)}." if names else ""
     return keys.advice(model, details["loc"]) if details["type"] == "extra_forbidden" else ""
 
 

@@ -18,6 +18,11 @@ def advice(model: type[BaseModel], location: Sequence[str | int]) -> str:
     return f" Near it: {', '.join(near)}." if near else f" The keys here: {', '.join(keys)}."
 
 
+def of(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """The keys of the object that is due at a place; none where no object is."""
+    return _keys(_at(model, location))
+
+
 def _keys(models: Sequence[type[BaseModel]]) -> list[str]:
     return [field.alias or name for model in models for name, field in model.model_fields.items()]
 

@@ -6,7 +6,7 @@ what to select; never a silent part of it.
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 from pydantic import JsonValue
@@ -135,11 +135,12 @@ def _kind(wanted: Wanted) -> str:
 
 
 def _advice(work: Work, settings: Settings) -> Advice:
-    """What fits of what was asked, the stages people read most first; or a last row; or words."""
+    """What fits of what was asked, the stages people read most first; else all of it summed up;
+    else a last row; else words."""
     layers = (work.scene.config.n_layers - 1, 0)
     rows = [Selected(name=f"blocks.{x}.resid_post", where={"position": (-1,)}) for x in layers]
     smaller = [selection.resolve([row], work.scene) for row in rows]
-    for candidate in (_what_fits(work, settings), *smaller):
+    for candidate in (_what_fits(work, settings), _summed_up(work), *smaller):
         select = as_select(candidate, work.scene.config.n_layers)
         told = len(orjson.dumps(select)) <= _MOST_ADVICE
         if candidate.wanted and told and _fits(work, candidate, settings):
@@ -155,6 +156,10 @@ def _what_fits(work: Work, settings: Settings) -> Selection:
         if _fits(work, _only(work, chosen | {kind}), settings):
             chosen.add(kind)
     return _only(work, chosen)
+
+
+def _summed_up(work: Work) -> Selection:
+    return Selection(tuple(replace(w, summary=True) for w in work.selected.wanted), {})
 
 
 def _only(work: Work, kinds: AbstractSet[str]) -> Selection:

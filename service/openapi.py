@@ -61,7 +61,9 @@ OF_A_RUN = ("beyond-limit", "busy", "draining", "out-of-memory", "deadline")
 def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:
     """`openapi_extra` of a route that reads a model as JSON; examples as {name: {"value": …}}."""
     schema = model.model_json_schema(ref_template=_TEMPLATE, mode="validation")
-    media = {"schema": schema, "examples": dict(examples)}
+    named = {**schema.pop("$defs", {}), model.__name__: schema}
+    reference = {"$ref": _COMPONENTS + model.__name__, "$defs": named}  # `document` moves them
+    media = {"schema": reference, "examples": dict(examples)}
     return {"requestBody": {"required": True, "content": {"application/json": media}}}
 
 

@@ -147,7 +147,7 @@ def test_a_value_that_would_only_fit_by_broadcasting_is_refused() -> None:
     [
         ("blocks.0.attn.W_o", r"blocks\.0\.attn\.W_O"),
         ("blocks.0.norm1.wieght", r"blocks\.0\.norm1\.weight"),
-        ("blocks.1.attn.W_Q", r"blocks\.0\.attn\.W_Q"),
+        ("blocks.1.attn.W_Q", r"The blocks are 0 to 0\."),
     ],
 )
 def test_an_unknown_tensor_is_answered_with_names_near_it(name: str, near: str) -> None:

@@ -309,6 +309,8 @@ def test_unknown_stage_is_answered_with_the_reason(
         ({"model": {"config": {**CONFIG, "attention": {"n_head": 2}}}}, "n_heads"),
         ({"input": {**INPUT, "zzz": 1}}, "tensor, token_ids, text"),
         ({"select": [{"name": "A", "heads": [0]}]}, "Near it: head"),
+        ({"model": {"config": {**CONFIG, "norm": "none"}}}, "Its keys: kind, placement"),
+        ({"model": "letter-sort"}, "Its keys: name, config"),
         ({"model": {"config": {**CONFIG, "ffn": {"bias": {"inn": True}}}}}, "Near it: in"),
     ],
 )
@@ -331,6 +333,10 @@ def test_tensor_of_another_config_is_answered_with_when_it_exists(
     model = {"config": CONFIG, "weights": {"tensors": {"blocks.0.attn.b_O": [1, 2, 3, 4]}}}
     body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
     assert "attention.bias" in body["errors"][0]["detail"]
+    assert "expected" not in body["errors"][0]
+    model["weights"]["tensors"] = {"blocks.1.attn.W_O": [1]}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "shape-mismatch")
+    assert "The blocks are 0 to 0." in body["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize(

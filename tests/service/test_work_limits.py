@@ -77,6 +77,18 @@ def test_advice_fits(
     assert 0 < again.json()["cost"]["elements"] <= most
 
 
+def test_what_does_not_fit_whole_may_fit_summed_up(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    client = make_client(answer_elements=70)
+    asked = {**request(), "select": [{"name": "source_out", "position": [4]}]}
+    select = assert_problem(client.post("/v1/trace", json=asked), "beyond-limit")["advice"][
+        "select"
+    ]
+    assert select == [{"name": "blocks.*.attn.source_out", "position": [4], "summary": True}]
+    assert client.post("/v1/trace", json={**asked, "select": select}).status_code == 200
+
+
 def test_summary_costs_what_is_summed_up(
     make_client: MakeClient, assert_problem: AssertProblem
 ) -> None:
