@@ -70,23 +70,32 @@ def plan(
     config = _config(request, checkpoint)
     limits.check_config(config, settings)
     read, real = _inputs(request.input, dtype, checkpoint)
-    limits.check_input(read, settings)
-    _check_input(read, config, request.input)
-    lengths = stages.dimensions(config, read.positions, read.batch)
-    scene = Scene(config, read.token_ids is not None, lengths)
-    selected = selection.resolve(request.selected(), scene)
-    work = limits.Work(scene, selected, dtype)
-    limits.check_work(work, settings)
+    work = _weighed(request, config, read, settings)
     brought = _brought(config, asked.weights, dtype)
     made = _weights(config, brought, dtype, checkpoint, check)
     return Plan(
-        run=Run(config=config, weights=made, inputs=read, selection=selected, check=check),
+        run=Run(config=config, weights=made, inputs=read, selection=work.selected, check=check),
         cost=work.cost(),
         checkpoint=checkpoint,
         digest=_digest(config, brought, checkpoint),
         origin=_origin(brought, checkpoint),
         real=real,
     )
+
+
+def _weighed(
+    request: TraceRequest, config: ModelConfig, read: Inputs, settings: Settings
+) -> limits.Work:
+    """The selection against the model and the input, all of it within the limits."""
+    limits.check_input(read, settings)
+    with _in_text(request.input):
+        inputs.check(read, config)
+    lengths = stages.dimensions(config, read.positions, read.batch)
+    scene = Scene(config, read.token_ids is not None, lengths)
+    selected = selection.resolve(request.selected(), scene)
+    work = limits.Work(scene, selected, request.dtype)
+    limits.check_work(work, settings)
+    return work
 
 
 def _config(request: TraceRequest, checkpoint: Checkpoint | None) -> ModelConfig:
@@ -111,11 +120,6 @@ def _inputs(
         tokens = checkpoint.text.encode(asked.text.strings, asked.special_tokens)
     real = tokens.real if asked.text.batched else tokens.real[0]
     return inputs.with_tokens(read, tokens.ids, tokens.real, asked.text.batched), real
-
-
-def _check_input(read: Inputs, config: ModelConfig, asked: InputAsked) -> None:
-    with _in_text(asked):
-        inputs.check(read, config)
 
 
 @contextmanager
