@@ -184,12 +184,13 @@ def head_sum(operands: Operands) -> Measured:
     contributions, attn_out, H = operands.values
     w = operands.weights.blocks[operands.layer].attention
     bias = 0.0 if w.b_O is None else w.b_O
-    parts = []
+    parts, row_norm = [], 0.0
     for rows in operands.row_blocks(attn_out):
+        row_norm = max(row_norm, norm(H[rows], axis=(-3, -1)))
         heads = (contributions[..., r, :, :][rows] for r in range(contributions.shape[-3]))
         left = sum((one.astype(np.float64) for one in heads), np.zeros(()))
         parts.append(_part(left + bias, attn_out[rows]))
-    size = norm(H, axis=(-3, -1)) * norm(w.W_O, axis=(0, 1))
+    size = row_norm * _largest_column(w.W_O.reshape(-1, w.W_O.shape[-1]))
     return _joined(parts, size + _size(w.b_O), H.shape[-3] * H.shape[-1])
 
 
@@ -198,16 +199,26 @@ def ffn_product(operands: Operands) -> Measured:
     hidden, ffn_out = operands.values
     w = operands.weights.blocks[operands.layer].ffn
     bias = np.zeros(ffn_out.shape[-1]) if w.b_out is None else w.b_out
-    step = max(1, _BLOCK_ELEMENTS // hidden.shape[-1])
-    parts, row_norm, column_norm = [], 0.0, 0.0
-    for j in range(0, ffn_out.shape[-1], step):
-        columns = w.W_out[:, j : j + step].astype(np.float64)
-        column_norm = max(column_norm, norm(columns, axis=0))
+    row_norm = max(norm(hidden[rows], axis=-1) for rows in operands.row_blocks(hidden))
+    parts = []
+    for some in _column_blocks(w.W_out):
+        columns = w.W_out[:, some].astype(np.float64)
         for rows in operands.row_blocks(hidden):
-            left = hidden[rows].astype(np.float64) @ columns + bias[j : j + step]
-            row_norm = max(row_norm, norm(hidden[rows], axis=-1))
-            parts.append(_part(left, ffn_out[rows][..., j : j + step]))
-    return _joined(parts, row_norm * column_norm + _size(w.b_out), hidden.shape[-1])
+            left = hidden[rows].astype(np.float64) @ columns + bias[some]
+            parts.append(_part(left, ffn_out[rows][..., some]))
+    size = row_norm * _largest_column(w.W_out) + _size(w.b_out)
+    return _joined(parts, size, hidden.shape[-1])
+
+
+def _largest_column(W: Array) -> float:
+    """The largest norm of a column: (i, o) -> a number."""
+    return max(norm(W[:, some], axis=0) for some in _column_blocks(W))
+
+
+def _column_blocks(W: Array) -> Iterator[slice]:
+    """Slices that cut (i, o) into blocks of columns of at most `_BLOCK_ELEMENTS` numbers."""
+    step = max(1, _BLOCK_ELEMENTS // W.shape[0])
+    return (slice(start, start + step) for start in range(0, W.shape[1], step))
 
 
 def _row_blocks(x: Array) -> Iterator[tuple[EllipsisType, slice, slice]]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from compute import derived, stages, tensors
+from compute import stages, tensors
 from compute.config import ModelConfig
-from compute.selection import Selection, Wanted
+from compute.selection import Selection, Wanted, kept_stages
 
 BYTES = {"float32": 4, "float64": 8}
 SUMMARIES = 5
@@ -30,19 +30,6 @@ class Cost:
     def bytes(self) -> int:
         """Memory of the run: weights, kept arrays, temporaries; the answer's text comes beside."""
         return self.weight_bytes + self.kept_bytes + self.work_bytes
-
-
-def kept_stages(selection: Selection, config: ModelConfig) -> frozenset[str]:
-    """The primary stages a selection needs: those wanted, and the operands of derived ones."""
-    return frozenset(name for wanted in selection.wanted for name in sources(wanted, config))
-
-
-def sources(wanted: Wanted, config: ModelConfig) -> tuple[str, ...]:
-    """The full names of the primary stages one wanted stage is made of."""
-    if not wanted.stage.derived:
-        return (wanted.name,)
-    prefix = wanted.name.removesuffix(wanted.stage.name)
-    return tuple(prefix + name for name in derived.operands(wanted.stage, config))
 
 
 def estimate(

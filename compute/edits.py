@@ -7,7 +7,7 @@ from types import EllipsisType
 
 import numpy as np
 
-from compute import tensors
+from compute import stages, tensors
 from compute.config import ModelConfig
 from compute.errors import MOST_FAULTS, Fault, Place, WeightsError, out_of_range, refuse_if
 from compute.initial import Source
@@ -57,26 +57,23 @@ def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[
 
 def _unknown(name: str, listed: Mapping[str, Tensor], place: Place) -> Fault:
     last = name.rpartition(".")[2]
-    ends = {_end(other): other for other in reversed(list(listed))}  # of the first block
+    ends = {
+        stages.local_name(other): other for other in reversed(list(listed))
+    }  # of the first block
     detail, near = "This config has no such tensor.", None
-    if _end(name) in ends and name.startswith("blocks."):
+    if stages.local_name(name) in ends and name.startswith("blocks."):
         detail = f"{detail} The blocks are 0 to {_last_block(listed)}."
     elif last in tensors.EXISTS:
         detail = f"{detail} {last} exists where {tensors.EXISTS[last]}."
     else:
-        close = get_close_matches(_end(name), list(ends), n=3)
+        close = get_close_matches(stages.local_name(name), list(ends), n=3)
         near = [ends[end] for end in close or list(ends)[-3:]]
         detail = f"{detail} Near it: {', '.join(near)}."
     return Fault(code="unknown_tensor", detail=detail, place=place, expected=near)
 
 
 def _last_block(listed: Mapping[str, Tensor]) -> int:
-    return max(int(name.split(".", 2)[1]) for name in listed if name.startswith("blocks."))
-
-
-def _end(name: str) -> str:
-    """`blocks.3.attn.W_O` -> `attn.W_O`."""
-    return name.split(".", 2)[-1] if name.startswith("blocks.") else name
+    return max(layer for name in listed if (layer := stages.layer_of(name)) is not None)
 
 
 def _edit_faults(edit: Edit, index: int, listed: Mapping[str, Tensor]) -> Iterator[Fault]:

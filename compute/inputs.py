@@ -7,12 +7,12 @@ import numpy as np
 
 from compute import positions
 from compute.config import ModelConfig
-from compute.errors import Fault, InputError, Place, refuse_if
+from compute.errors import MOST_FAULTS, Fault, InputError, Place, refuse_if
 from compute.types import Bools, Inputs, Ints
 
 
 def check(inputs: Inputs, config: ModelConfig) -> Inputs:
-    """The input itself, or an InputError with every misfit (at most 20 a tensor)."""
+    """The input itself, or an InputError with every misfit (at most `MOST_FAULTS` a tensor)."""
     faults = [*_read_faults(inputs, config), *_shape_faults(inputs)]
     refuse_if(InputError, faults)
     refuse_if(InputError, list(_position_faults(inputs, config)))
@@ -80,7 +80,7 @@ def _position_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
 
 
 def _at(name: str, wrong: Bools, values: Ints, code: str, detail: str) -> Iterator[Fault]:
-    for index in np.argwhere(wrong)[:20]:
+    for index in np.argwhere(wrong)[:MOST_FAULTS]:
         place: Place = (name, *(int(i) for i in index))
         yield Fault(code=code, detail=detail, place=place, got=int(values[tuple(index)]))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
-from compute import spelling, stages
+from compute import derived, spelling, stages
 from compute.config import ModelConfig
 from compute.errors import MOST_FAULTS, Fault, SelectionError, out_of_range, refuse_if
 from compute.stages import Stage
@@ -61,6 +61,19 @@ def resolve(asked: Sequence[Selected] | None, scene: Scene) -> Selection:
             break
     refuse_if(SelectionError, faults)
     return Selection(_sorted(wanted, scene.config.n_layers), absent)
+
+
+def kept_stages(selection: Selection, config: ModelConfig) -> frozenset[str]:
+    """The primary stages a selection needs: those wanted, and the operands of derived ones."""
+    return frozenset(name for wanted in selection.wanted for name in sources(wanted, config))
+
+
+def sources(wanted: Wanted, config: ModelConfig) -> tuple[str, ...]:
+    """The full names of the primary stages one wanted stage is made of."""
+    if not wanted.stage.derived:
+        return (wanted.name,)
+    prefix = wanted.name.removesuffix(wanted.stage.name)
+    return tuple(prefix + name for name in derived.operands(wanted.stage, config))
 
 
 def _default(scene: Scene) -> Selection:
@@ -157,7 +170,7 @@ def _absent(asked: str, stage: Stage, reason: str, index: int) -> Fault:
 def _unknown(asked: str, index: int, scene: Scene) -> Fault:
     spelled = spelling.spellings(scene.config)
     reason = spelling.why_unknown(asked, scene.config)
-    wanted = asked.split(".", 2)[-1] if asked.startswith("blocks.") else asked
+    wanted = stages.local_name(asked)
     close = [] if wanted in spelled else _near(wanted, spelled)
     hint = f" Near it: {', '.join(close)}." if close else " The catalogue of stages lists them all."
     detail = reason if wanted in spelled else reason + hint

@@ -43,7 +43,7 @@ def full_name(stage: Stage, layer: int) -> str:
 
 def local_name(name: str) -> str:
     """`blocks.3.attn.z` -> `attn.z`; names of model level stay as they are."""
-    return name.split(".", 2)[2] if name.startswith("blocks.") else name
+    return name.split(".", 2)[-1] if name.startswith("blocks.") else name
 
 
 def layer_of(name: str) -> int | None:

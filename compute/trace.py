@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compute import cost, derived, driver, identities, masks, stages
+from compute import derived, driver, identities, masks, selection, stages
 from compute.config import ModelConfig
 from compute.driver import Patch
 from compute.identities import Evidence, Identity
@@ -41,11 +41,15 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A finished run: the stages in the order they were computed, and all that was kept whole."""
+    """A finished run: the stages in the order they were computed, and all that was kept whole.
+
+    fully_masked: the queries with no allowed key, (n) or (b, 1, n); None where nothing is masked.
+    """
 
     run: Run
     made: tuple[Made, ...]
     whole: Mapping[str, Array]
+    fully_masked: Bools | None
 
 
 def trace(run: Run) -> Trace:
@@ -59,7 +63,8 @@ def trace(run: Run) -> Trace:
             if all(source in whole for source in sources):
                 made.append(_made(run, wanted, tuple(whole[source] for source in sources)))
     whole.update((m.wanted.name, m.values) for m in made if _is_whole_and_derived(m.wanted))
-    return Trace(run, tuple(made), whole)
+    masked = masks.fully_masked(masks.for_inputs(run.config.attention, run.inputs))
+    return Trace(run, tuple(made), whole, masked)
 
 
 def identities_of(traced: Trace) -> list[Identity]:
@@ -72,20 +77,15 @@ def identities_of(traced: Trace) -> list[Identity]:
         sliced=frozenset(wanted.name for wanted in run.selection.wanted if wanted.where),
         patched=frozenset(run.patches),
         weights=run.weights,
-        fully_masked=fully_masked(run),
+        fully_masked=traced.fully_masked,
         check=run.check,
     )
     return list(identities.check(evidence))
 
 
-def fully_masked(run: Run) -> Bools | None:
-    """The queries with no allowed key, (n) or (b, 1, n); None where nothing is masked."""
-    return masks.fully_masked(masks.for_inputs(run.config.attention, run.inputs))
-
-
 def _kept(run: Run) -> Iterator[tuple[str, Array]]:
     equations = driver.checked(model(run.config, run.weights, run.inputs), run.check)
-    keep = cost.kept_stages(run.selection, run.config)
+    keep = selection.kept_stages(run.selection, run.config)
     return driver.stream(equations, keep, run.patches)
 
 
@@ -93,7 +93,7 @@ def _by_source(run: Run) -> Mapping[str, list[tuple[Wanted, tuple[str, ...]]]]:
     """Primary stage -> the wanted stages made of it, each with all its sources."""
     waiting: dict[str, list[tuple[Wanted, tuple[str, ...]]]] = {}
     for wanted in run.selection.wanted:
-        sources = cost.sources(wanted, run.config)
+        sources = selection.sources(wanted, run.config)
         for source in sources:
             waiting.setdefault(source, []).append((wanted, sources))
     return waiting

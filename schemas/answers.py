@@ -9,28 +9,28 @@ from compute.types import DType
 from schemas.resolved import ConfigAnswer
 
 Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
-Number = float | None
+Entry = float | None
 """null where there is no finite number."""
 
-Rank2 = list[list[Number]]
+Rank2 = list[list[Entry]]
 Rank3 = list[Rank2]
 Rank4 = list[Rank3]
-Numbers = list[Number] | Rank2 | Rank3 | Rank4 | list[Rank4]
+Numbers = list[Entry] | Rank2 | Rank3 | Rank4 | list[Rank4]
 """Nested lists of numbers, as deep as the tensor has axes (spelled out: not all tools that make
 types from this can follow a type that names itself)."""
 
 Whole = list[int] | list[list[int]]
 Flags = list[bool] | list[list[bool]]
 Pieces = list[str | None] | list[list[str | None]]
-Run = Annotated[list[int], Field(min_length=2, max_length=2)]
+OffsetAndLength = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 Nonfinite = TypedDict(
     "Nonfinite",
     {
-        "-inf": NotRequired[Annotated[list[Run], Field(description="Runs of -inf.")]],
-        "+inf": NotRequired[Annotated[list[Run], Field(description="Runs of +inf.")]],
-        "nan": NotRequired[Annotated[list[Run], Field(description="Runs of nan.")]],
+        "-inf": NotRequired[Annotated[list[OffsetAndLength], Field(description="Runs of -inf.")]],
+        "+inf": NotRequired[Annotated[list[OffsetAndLength], Field(description="Runs of +inf.")]],
+        "nan": NotRequired[Annotated[list[OffsetAndLength], Field(description="Runs of nan.")]],
     },
 )
 """Which nulls stand for what: runs of [offset, length] in row order."""

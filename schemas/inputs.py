@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from compute.errors import InputError
+from compute.errors import InputError, refuse_if
 from compute.types import DType, Inputs
 from schemas.base import Asked, exactly_one
 from schemas.tensors import Ids, KeyMask, PairMask, Rows, cast, overflows
@@ -77,9 +77,7 @@ class InputAsked(Asked):
     def to_compute(self, dtype: DType) -> Inputs:
         """The input but for its text; an InputError where a number overflows the dtype."""
         tensor = None if self.tensor is None else cast(self.tensor, dtype)
-        faults = [] if tensor is None else overflows(tensor, ("tensor",))
-        if faults:
-            raise InputError(faults)
+        refuse_if(InputError, [] if tensor is None else overflows(tensor, ("tensor",)))
         return Inputs(
             tensor=tensor,
             token_ids=self.token_ids,

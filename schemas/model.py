@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from compute import config, config_rules
 from compute.config import ModelConfig
 from compute.config_json import applying_fields
-from compute.errors import ConfigError, Fault
+from compute.errors import ConfigError, Fault, refuse_if
 from schemas.base import Asked, spread
 
 _BIG = 1 << 20
@@ -186,9 +186,7 @@ class ConfigAsked(Asked):
 
     def to_compute(self) -> ModelConfig:
         """The config resolved, nothing optional; a ConfigError with every broken rule."""
-        faults = [*_head_faults(self.attention), *_unused_faults(self)]
-        if faults:
-            raise ConfigError(faults)
+        refuse_if(ConfigError, [*_head_faults(self.attention), *_unused_faults(self)])
         attention = _attention(self)
         norm = config.NormConfig(**self.norm.model_dump())
         final_norm = config.default_final_norm(norm, self.vocab)

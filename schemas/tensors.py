@@ -13,10 +13,9 @@ import numpy.typing as npt
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from compute.errors import Fault, Place
+from compute.errors import MOST_FAULTS, Fault, Place
 from compute.types import Array, DType
 
-MOST_FAULTS = 20
 _WORDS = {float: "a number", int: "a whole number", bool: "true or false"}
 
 
@@ -166,7 +165,8 @@ PairMask = Annotated[
 
 
 def cast(values: Array, dtype: DType) -> Array:
-    with np.errstate(over="ignore"):  # found and said below
+    """The values in a dtype; what it cannot hold is inf, and `overflows` says where."""
+    with np.errstate(over="ignore"):
         return values.astype(dtype)
 
 

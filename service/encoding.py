@@ -13,7 +13,7 @@ from compute import stages
 from compute.config import ModelConfig
 from compute.selection import Wanted
 from compute.trace import Trace
-from compute.types import AXES, Array
+from compute.types import AXES, Array, Bools, Ints
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
@@ -65,25 +65,20 @@ def tensor(wanted: Wanted, values: Array, config: ModelConfig) -> Iterator[Membe
 
 def _data(values: Array) -> Iterator[Member]:
     yield "data", np.ascontiguousarray(values)
-    nonfinite = runs_of_nonfinite(values)
-    if nonfinite:
-        only_masked = list(nonfinite) == ["-inf"]
-        yield "nonfinite", "-inf" if only_masked else nonfinite
-
-
-def runs_of_nonfinite(values: Array) -> dict[str, list[tuple[int, int]]]:
-    """{"-inf" | "+inf" | "nan": [(offset, length), …]} in row order; only the kinds there are."""
     flat = values.reshape(-1)
     if np.isfinite(flat).all():
-        return {}
+        return
     kinds = {"-inf": np.isneginf(flat), "+inf": np.isposinf(flat), "nan": np.isnan(flat)}
-    return {kind: _runs(where) for kind, where in kinds.items() if where.any()}
+    there = {kind: where for kind, where in kinds.items() if where.any()}
+    only_masked = list(there) == ["-inf"]
+    runs = {kind: _runs(where) for kind, where in there.items() if not only_masked}
+    yield "nonfinite", "-inf" if only_masked else runs
 
 
-def _runs(where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[tuple[int, int]]:
+def _runs(where: Bools) -> Ints:
+    """(runs, 2): offset and length of each run of true, in order."""
     edges = np.flatnonzero(np.diff(where, prepend=False, append=False))
-    starts, ends = edges[::2], edges[1::2]
-    return [(int(start), int(end - start)) for start, end in zip(starts, ends, strict=True)]
+    return np.stack([edges[::2], edges[1::2] - edges[::2]], axis=1)
 
 
 def _summary(values: Array) -> Iterator[Member]:

@@ -7,6 +7,7 @@ what to select; never a silent part of it.
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import orjson
 from pydantic import JsonValue
@@ -35,7 +36,7 @@ _SECONDS_A_NUMBER = 5e-8
 _IDENTITY_BYTES = 32 << 20  # float64 copies, made in blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Work:
     """A selection against a model and an input, to be weighed."""
 
@@ -43,8 +44,9 @@ class Work:
     selected: Selection
     dtype: DType
 
+    @cached_property
     def cost(self) -> Cost:
-        """What the run costs."""
+        """What the run costs, worked out once."""
         scene = self.scene
         return cost.estimate(scene.config, self.selected, scene.lengths, self.dtype)
 
@@ -80,7 +82,7 @@ def _check(name: str, got: int, most: int) -> None:
 
 def check_work(work: Work, settings: Settings) -> None:
     """Raise TooLarge, with the estimate by stage and a selection that fits, beyond a limit."""
-    price = work.cost()
+    price = work.cost
     broken = next(_broken(price, work.dtype, settings), None)
     if broken is None:
         return
@@ -111,7 +113,7 @@ def memory_bytes(price: Cost, dtype: DType) -> int:
 
 def estimate(work: Work) -> Estimate:
     """The cost as a problem tells it, parts by stage over all blocks, the largest first."""
-    price = work.cost()
+    price = work.cost
     return {
         "elements": price.elements,
         "bytes": memory_bytes(price, work.dtype),
@@ -123,7 +125,7 @@ def estimate(work: Work) -> Estimate:
 def _by_kind(work: Work) -> list[tuple[str, int]]:
     """(stage over all blocks, elements), the largest first; equal ones by name."""
     elements: dict[str, int] = {}
-    by_stage = work.cost().by_stage
+    by_stage = work.cost.by_stage
     for wanted in work.selected.wanted:
         kind = _kind(wanted)
         elements[kind] = elements.get(kind, 0) + by_stage[wanted.name]
@@ -167,7 +169,7 @@ def _only(work: Work, kinds: AbstractSet[str]) -> Selection:
 
 
 def _fits(work: Work, candidate: Selection, settings: Settings) -> bool:
-    price = Work(work.scene, candidate, work.dtype).cost()
+    price = Work(work.scene, candidate, work.dtype).cost
     return next(_broken(price, work.dtype, settings), None) is None
 
 

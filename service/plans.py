@@ -75,7 +75,7 @@ def plan(
     made = _weights(config, brought, dtype, checkpoint, check)
     return Plan(
         run=Run(config=config, weights=made, inputs=read, selection=work.selected, check=check),
-        cost=work.cost(),
+        cost=work.cost,
         checkpoint=checkpoint,
         digest=_digest(config, brought, checkpoint),
         origin=_origin(brought, checkpoint),

@@ -38,7 +38,7 @@ def answer(body: bytes, state: State, check: Callable[[], None]) -> Answer:
 def _after(planned: Plan, traced: Trace, identities: bool) -> Mapping[str, object]:
     return {
         "absent": planned.run.selection.absent,
-        "fully_masked_rows": views.fully_masked_rows(planned.run),
+        "fully_masked_rows": views.fully_masked_rows(traced),
         "next_token": views.next_token(planned, traced),
         "identities": identities_of(traced) if identities else None,
         "cost": views.cost(planned.cost),

@@ -7,7 +7,7 @@ import numpy as np
 from compute import config_json
 from compute.cost import Cost
 from compute.positions import ids_for
-from compute.trace import Run, Trace, fully_masked
+from compute.trace import Trace
 from compute.types import Array, Bools, Ints
 from service.plans import Plan
 
@@ -48,9 +48,9 @@ def cost(price: Cost) -> View:
     }
 
 
-def fully_masked_rows(run: Run) -> list[View]:
+def fully_masked_rows(traced: Trace) -> list[View]:
     """The positions with no key to attend to, by pattern (and row of the batch)."""
-    masked = fully_masked(run)
+    run, masked = traced.run, traced.fully_masked
     if masked is None or not masked.any():
         return []
     by_row = masked.reshape(-1, run.inputs.positions)  # one row for all of a batch, or each its own

@@ -7,7 +7,7 @@ import pytest
 
 from cases import small
 from cases.small import Array
-from compute.trace import fully_masked
+from compute.trace import trace
 
 T, F = True, False
 
@@ -92,7 +92,7 @@ def test_a_row_without_a_key_mixes_nothing_and_its_update_is_the_output_bias(nam
     assert not stages["attn.head_out"][:, ~sees].any()
     assert stages["attn_out"][~sees].tolist() == [B_O] * int((~sees).sum())
     small.close(stages["attn_out"][sees], np.tile(SEEING, (int(sees.sum()), 1)), atol=1e-13)
-    flagged = fully_masked(run)
+    flagged = trace(run).fully_masked
     assert flagged is not None
     assert flagged.tolist() == (~sees).tolist()
     assert all(np.isfinite(v).all() for k, v in stages.items() if k != "attn.scores")
@@ -116,14 +116,14 @@ def test_a_batch_may_have_a_row_without_a_key_in_one_example_alone(dtype: str) -
         stages["attn.pattern"].sum(axis=-1).round(6).tolist()
         == np.broadcast_to(see[:, None], (3, 3, 3)).astype(float).tolist()
     )
-    flagged = fully_masked(run)
+    flagged = trace(run).fully_masked
     assert flagged is not None
     assert flagged[:, 0].tolist() == (~see).tolist()
 
 
 def test_without_a_mask_no_row_is_flagged() -> None:
     config = small.model(5, attention=small.attention(3, 2))
-    found = fully_masked(small.run(config, small.values(config, {}), tensor=np.ones((3, 5))))
+    found = trace(small.run(config, small.values(config, {}), tensor=np.ones((3, 5)))).fully_masked
     assert found is None or not found.any()
 
 

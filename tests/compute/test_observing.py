@@ -6,7 +6,7 @@ import pytest
 
 import runs
 from cases import small
-from compute import cost, driver, stages
+from compute import driver, selection, stages
 from compute.model import model
 from compute.selection import Wanted
 from compute.trace import trace
@@ -99,7 +99,7 @@ def test_what_is_captured_does_not_change_while_the_run_goes_on() -> None:
         case = runs.case_of(seed)
         run = runs.run_of_case(case)
         equations = model(run.config, run.weights, run.inputs)
-        names = cost.kept_stages(run.selection, run.config)
+        names = selection.kept_stages(run.selection, run.config)
         at_once = [
             (name, values, values.tobytes()) for name, values in driver.stream(equations, names)
         ]

@@ -8,7 +8,7 @@ import pytest
 
 import runs
 from cases import small
-from compute.trace import fully_masked
+from compute.trace import trace
 from compute.types import Selected
 
 Array = npt.NDArray[np.generic]
@@ -85,6 +85,6 @@ def test_a_run_says_which_queries_have_no_key() -> None:
         tensor=np.zeros((2, 3, 5)),
         key_mask=[[False, True, True], [True, True, True]],
     )
-    found = fully_masked(run)
+    found = trace(run).fully_masked
     assert found is not None
     assert found.tolist() == [[[True, False, False]], [[False] * 3]]
