@@ -1,13 +1,25 @@
 """What all requests and answers share: strict, frozen, nothing unknown."""
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from typing import Annotated, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-Index = Annotated[int, Field(ge=-(1 << 31), le=1 << 31)]
-Indices = Annotated[list[Index], Field(min_length=1, max_length=8192)]
+from compute.errors import Fault
+from schemas.faulty import refuse
+
+_LARGEST_INDEX = 1 << 31
+_MOST_INDICES = 8192
+_UNKNOWN_KEYS = 16  # are told one by one
+
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 
 
@@ -18,11 +30,48 @@ class Asked(BaseModel):
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, raw: object) -> object:
+        """A flood of unknown keys is one fault, not one each."""
+        return at_most(len(cls.model_fields) + _UNKNOWN_KEYS)(raw)
+
 
 class Answered(BaseModel):
     """Part of an answer: every key is there, none has a default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _indices(raw: object) -> list[int]:
+    """The raw list itself; one error for all its faults, where Pydantic would make one each."""
+    if not isinstance(raw, list):
+        refuse([Fault(code="list_type", detail="A list of whole numbers is due here.")])
+    elif not 1 <= len(raw) <= _MOST_INDICES:
+        detail = f"From 1 to {_MOST_INDICES} indices are due here."
+        refuse([Fault(code="wrong_length", detail=detail, got=len(raw))])
+    elif set(map(type, raw)) != {int} or max(map(abs, raw)) > _LARGEST_INDEX:
+        refuse(_index_faults(raw))
+    return cast(list[int], raw)
+
+
+def _index_faults(raw: list[object]) -> Iterator[Fault]:
+    for at, index in enumerate(raw):
+        if type(index) is not int:
+            yield Fault(code="wrong_type", detail="A whole number is due here.", place=(at,))
+        elif abs(index) > _LARGEST_INDEX:
+            detail = "An index is from -2^31 to 2^31."
+            yield Fault(code="out_of_range", detail=detail, place=(at,))
+
+
+_INDICES = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": -_LARGEST_INDEX, "maximum": _LARGEST_INDEX},
+    "minItems": 1,
+    "maxItems": _MOST_INDICES,
+}
+Indices = Annotated[list[int], PlainValidator(_indices), WithJsonSchema(_INDICES)]
+"""Entries of an axis."""
 
 
 def at_most(most: int) -> Callable[[object], object]:

@@ -26,7 +26,7 @@ _KINDS = (
         400,
         "The body is not JSON",
         "The body must be one JSON text (RFC 8259) in UTF-8, without a byte order mark, NaN or "
-        "Infinity.",
+        "Infinity, without a key twice in one object, and at most 200 levels deep.",
     ),
     Kind(
         "cors-refused",

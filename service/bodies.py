@@ -1,25 +1,43 @@
-"""The body of a request: negotiated, bounded in size and time, parsed as JSON.
+"""The body of a request: negotiated, bounded in size, time and count, parsed as JSON.
 
 A body that is refused before it was read is discarded by the server as it arrives, so the
 connection stays usable; after a 408 it is closed.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
-import orjson
+import jiter
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from service import errors
+from schemas.problems import Advice
+from service import errors, limits
 from service.held import Held
 from service.settings import Settings
 
 JSON = "application/json"
 Model = TypeVar("Model", bound=BaseModel)
+
+_COUNTED = {"body_lists": (b"[", b"{"), "body_keys": (b":",), "body_values": (b",",)}
+"""Limit -> the marks that begin what it bounds (those inside a string count too)."""
+
+_ADVICE: Advice = {
+    "text": "Send a large tensor as base64: an object of dtype, shape and data in its place."
+}
+
+_NOT_JSON = "The body is not JSON:"
+_RULES = {
+    "Detected duplicate key": "A key stands twice in one object, near",
+    "recursion limit exceeded": "The body is nested too deep, at",
+    "number out of range": "A number has too many digits, at",
+}
+"""How the parser's message begins -> what a client is told; the message itself may quote."""
+_PLACE = re.compile(r"at line (\d+) column (\d+)$")
 
 
 @asynccontextmanager
@@ -43,8 +61,14 @@ async def read(
         yield body
 
 
-def parse(body: bytes, model: type[Model]) -> Model:
-    """The body as a request model; MalformedJson, or InvalidRequest with every fault located."""
+def parse(body: bytes, model: type[Model], settings: Settings) -> Model:
+    """The body as a request model; MalformedJson, or InvalidRequest with every fault located.
+
+    TooLarge where it has more lists and objects, or more keys, than the limits: counted before
+    anything is made of it.
+    """
+    for name, marks in _COUNTED.items():
+        limits.check(name, sum(map(body.count, marks)), settings, _ADVICE)
     raw = load(body)
     try:
         return model.model_validate(raw)
@@ -55,9 +79,11 @@ def parse(body: bytes, model: type[Model]) -> Model:
 def load(body: bytes) -> object:
     """The body as JSON; MalformedJson says where it stops being JSON and quotes nothing."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise errors.MalformedJson(_what_is_wrong(body, error)) from None
+        return jiter.from_json(
+            body, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True
+        )
+    except ValueError as error:
+        raise errors.MalformedJson(_what_is_wrong(body, str(error))) from None
 
 
 def acceptable(accept: Iterable[str], media: str) -> bool:
@@ -136,8 +162,8 @@ async def _counted(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def _what_is_wrong(body: bytes, error: orjson.JSONDecodeError) -> str:
-    if not body:
+def _what_is_wrong(body: bytes, found: str) -> str:
+    if not body.strip():
         return "The body is empty."
     if body.startswith(b"\xef\xbb\xbf"):
         return "The body begins with a byte order mark; leave it out."
@@ -145,4 +171,6 @@ def _what_is_wrong(body: bytes, error: orjson.JSONDecodeError) -> str:
         body.decode()
     except UnicodeDecodeError as not_text:
         return f"The body is not UTF-8: byte {not_text.start} begins no character."
-    return f"The body is not JSON: line {error.lineno}, column {error.colno}."
+    rule = next((words for sign, words in _RULES.items() if found.startswith(sign)), _NOT_JSON)
+    place = _PLACE.search(found)
+    return f"{rule} line {place[1]}, column {place[2]}." if place else f"{rule}."

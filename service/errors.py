@@ -12,7 +12,7 @@ answer among it, is a 500 that tells nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from types import MappingProxyType
 
@@ -210,6 +210,12 @@ def _of_compute(error: ComputeError) -> Refusal:
         return Refusal(code="internal")
     placed = faults.with_prefix(error.faults, origin.prefix, origin.inside)
     return Refusal(code=origin.code, faults=placed)
+
+
+def in_body(error: ComputeError, body: object) -> ServiceError:
+    """The error with its faults where the body has them: entries of base64 at its `data`."""
+    refusal = refusal_of(error)
+    return ServiceError(replace(refusal, faults=faults.in_bytes(refusal.faults, body)))
 
 
 @refusal_of.register

@@ -1,7 +1,8 @@
 """What Pydantic found wrong, as faults: located, in our words, repeating nothing of the input."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -9,9 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from compute.errors import Fault, Place
+from schemas.packed import Packed
 from service import keys
 
-MOST_READ = 2000
+MOST_READ = 20_000
 """Beyond so many errors they are counted, not read: each costs memory once more."""
 
 _OBJECT, _LIST = "An object is due here.", "A list is due here."
@@ -35,13 +37,23 @@ DETAILS: Mapping[str, str] = MappingProxyType(
         "none_required": "null is due here.",
         "union_tag_invalid": "No kind of this name is known here.",
         "bytes_invalid_encoding": _NOT_VALID,
+        "literal_error": "One of {expected} is due here.",
+        "greater_than_equal": "A number of at least {ge} is due here.",
+        "greater_than": "A number above {gt} is due here.",
+        "less_than_equal": "A number of at most {le} is due here.",
+        "less_than": "A number below {lt} is due here.",
+        "too_short": "At least {min_length} entries are due here.",
+        "too_long": "At most {max_length} entries are due here.",
+        "string_too_short": "A string of at least {min_length} characters is due here.",
+        "string_too_long": "A string of at most {max_length} characters is due here.",
         "union_tag_not_found": "The key that says which kind this is, is needed.",
     }
 )
-"""Pydantic's name of a rule -> what a client is told."""
+"""Pydantic's name of a rule -> what a client is told, filled in from the rule's context."""
 
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BOUNDS |= {"min_length": "at least", "max_length": "at most", "multiple_of": "a multiple of"}
+_PACKED = {*Packed.model_fields}
 _KINDS = {str: "string", list: "list", dict: "object", type(None): "null"}
 
 
@@ -52,11 +64,12 @@ def of_validation(
     count = error.error_count()
     if count > MOST_READ:
         return [Fault(code="too_many_faults", detail=f"There are {count} faults.")], count
-    found = [
+    every = (
         fault
         for details in error.errors(include_url=False)
         for fault in _faults(details, body, model)
-    ]
+    )
+    found = list(islice(every, MOST_READ))
     once = {(fault.place, fault.code, fault.detail): fault for fault in reversed(found)}
     faults = list(reversed(once.values()))
     return faults, len(faults)
@@ -76,13 +89,7 @@ def _faults(details: ErrorDetails, body: object, model: type[BaseModel]) -> Iter
         )
         return
     for fault in inner:  # a tensor's own faults, placed inside it
-        yield Fault(
-            code=fault.code,
-            detail=fault.detail,
-            place=(*place, *fault.place),
-            expected=fault.expected,
-            got=fault.got,
-        )
+        yield replace(fault, place=(*place, *fault.place))
 
 
 def _place(details: ErrorDetails, body: object) -> Place:
@@ -104,7 +111,7 @@ def _holds(here: object, part: str | int) -> bool:
 
 def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
     if details["type"] in DETAILS:
-        return DETAILS[details["type"]]
+        return DETAILS[details["type"]].format_map(context)
     raised = context.get("error")
     if isinstance(raised, ValueError | AssertionError):
         return str(raised)
@@ -133,19 +140,30 @@ def _got(details: ErrorDetails, context: Mapping[str, object]) -> object:
     if told is not None or details["type"] == "missing":
         return told
     if isinstance(sent, int | float):
-        return sent if math.isfinite(sent) and abs(sent) < 2**63 else None
+        return sent if abs(sent) < 2**63 else None  # neither inf nor NaN is
     return _KINDS.get(type(sent)) if details["type"].endswith("_type") else None
 
 
 def with_prefix(faults: Sequence[Fault], prefix: Place, inside: bool) -> list[Fault]:
     """The faults with their places under a prefix, or all at the prefix itself."""
-    return [
-        Fault(
-            code=fault.code,
-            detail=fault.detail,
-            place=(*prefix, *fault.place) if inside else prefix,
-            expected=fault.expected,
-            got=fault.got,
-        )
-        for fault in faults
-    ]
+    return [replace(fault, place=(*prefix, *fault.place) if inside else prefix) for fault in faults]
+
+
+def in_bytes(faults: Sequence[Fault], body: object) -> list[Fault]:
+    """The faults as they are, but for those of entries of a tensor that was sent as base64.
+
+    A string has no places inside: such a fault is at its `data`, and names the entry in words.
+    """
+    return [_in_bytes(fault, body) for fault in faults]
+
+
+def _in_bytes(fault: Fault, body: object) -> Fault:
+    here: Any = body
+    for depth, part in enumerate(fault.place):
+        if isinstance(here, dict) and here.keys() == _PACKED:
+            detail = f"Entry {list(fault.place[depth:])}: {fault.detail}"
+            return replace(fault, place=(*fault.place[:depth], "data"), detail=detail)
+        if not _holds(here, part):
+            break
+        here = here[part]
+    return fault

@@ -7,6 +7,8 @@ from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+_LONGEST = 64  # characters of a key that are compared
+
 
 def advice(model: type[BaseModel], location: Sequence[str | int]) -> str:
     """The keys near an unknown one, or all there are at its place; empty where none is known."""
@@ -14,7 +16,7 @@ def advice(model: type[BaseModel], location: Sequence[str | int]) -> str:
     keys = _keys(_at(model, parents))
     if not keys:
         return ""
-    near = get_close_matches(str(wrong), keys, n=3)
+    near = get_close_matches(str(wrong)[:_LONGEST], keys, n=3)
     return f" Near it: {', '.join(near)}." if near else f" The keys here: {', '.join(keys)}."
 
 

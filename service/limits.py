@@ -53,31 +53,33 @@ class Work:
 
 def check_config(config: ModelConfig, settings: Settings) -> None:
     """Raise TooLarge for a model beyond d_model or blocks."""
-    _check("d_model", config.d_model, settings.d_model)
-    _check("blocks", config.n_layers, settings.blocks)
+    check("d_model", config.d_model, settings)
+    check("blocks", config.n_layers, settings)
 
 
 def check_ranks(request: TraceRequest, settings: Settings) -> None:
     """Raise TooLarge for a posted tensor nested deeper than rank."""
     posted = [*request.model.weights.tensors.values(), request.input.tensor]
     ranks = [values.ndim for values in posted if values is not None]
-    _check("rank", max(ranks, default=0), settings.rank)
+    check("rank", max(ranks, default=0), settings)
 
 
 def check_texts(asked: InputAsked, settings: Settings) -> None:
     """Raise TooLarge for more texts than batch, before any is made into tokens."""
-    _check("batch", 1 if asked.text is None else len(asked.text.strings), settings.batch)
+    check("batch", 1 if asked.text is None else len(asked.text.strings), settings)
 
 
 def check_input(read: Inputs, settings: Settings) -> None:
     """Raise TooLarge for an input beyond positions or batch."""
-    _check("positions", read.positions, settings.positions)
-    _check("batch", read.batch or 1, settings.batch)
+    check("positions", read.positions, settings)
+    check("batch", read.batch or 1, settings)
 
 
-def _check(name: str, got: int, most: int) -> None:
+def check(name: str, got: int, settings: Settings, advice: Advice | None = None) -> None:
+    """Raise TooLarge where there are more than the limit of this name allows."""
+    most = getattr(settings, name)
     if got > most:
-        raise TooLarge(limit={"name": name, "value": most, "got": got})
+        raise TooLarge(limit={"name": name, "value": most, "got": got}, advice=advice)
 
 
 def check_work(work: Work, settings: Settings) -> None:

@@ -63,6 +63,25 @@ class Settings(BaseSettings):
         description="The largest body of a request.",
         json_schema_extra={"unit": "bytes"},
     )
+    body_lists: int = Field(
+        default=1 << 19,
+        ge=1,
+        description="The most lists and objects in a body, counted before it is read as JSON.",
+        json_schema_extra={"unit": "lists"},
+    )
+    body_keys: int = Field(
+        default=1 << 17,
+        ge=1,
+        description="The most keys in a body, counted before it is read as JSON.",
+        json_schema_extra={"unit": "keys"},
+    )
+    body_values: int = Field(
+        default=4 * MIB,
+        ge=1,
+        description="The most numbers and other values in a body, counted before it is read as "
+        "JSON; a tensor in base64 is one value.",
+        json_schema_extra={"unit": "values"},
+    )
     body_seconds: float = Field(
         default=30,
         gt=0,

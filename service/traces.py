@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from compute.errors import ComputeError
 from compute.trace import Trace, identities_of, trace
 from schemas.trace import TraceRequest
-from service import bodies, encoding, views
+from service import bodies, encoding, errors, views
 from service.plans import Plan, plan
 from service.state import State
 
@@ -22,8 +23,11 @@ class Answer:
 def answer(body: bytes, state: State, check: Callable[[], None]) -> Answer:
     """The answer of a trace request; `check` may raise between stages to stop the work."""
     clock = [time.perf_counter()]
-    request = bodies.parse(body, TraceRequest)
-    planned = plan(request, state.store, state.settings, check)
+    request = bodies.parse(body, TraceRequest, state.settings)
+    try:
+        planned = plan(request, state.store, state.settings, check)
+    except ComputeError as error:
+        raise errors.in_body(error, bodies.load(body)) from error
     clock.append(time.perf_counter())
     traced = trace(planned.run)
     after = _after(planned, traced, request.identities)

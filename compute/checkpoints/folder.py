@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors.numpy import load_file
 
 from compute import config_json, tensors, weights
@@ -102,6 +103,11 @@ def _values(path: Path, config: ModelConfig) -> dict[str, Array]:
         _fault(name, f"{name} has the wrong shape.", list(listed[name].shape), list(array.shape))
         for name, array in values.items()
         if name in listed and array.shape != listed[name].shape
+    ]
+    faults += [
+        _fault(name, f"{name} holds what is no finite number.")
+        for name, array in values.items()
+        if not np.isfinite(array).all()
     ]
     refuse_if(ModelError, faults)
     return values

@@ -122,11 +122,11 @@ def test_body_of_exactly_the_limit_is_read(
         (b"{} {}", "line 1, column 4"),
         (b'{"a": NaN}', "column 7"),
         (b'{"a": -Infinity}', "column"),
-        (b'{"a": 1e400}', "column"),
-        (b'{"a": 1' + b"0" * 400 + b"}", "column"),
+        (b'{"a": 1' + b"0" * 5_000 + b"}", "too many digits, at line 1"),
+        (b'{"a": 1, "b": {"secret": 1, "c": 2, "secret": 2}}', "stands twice in one object"),
         (b'{"a": "\\ud800"}', "column"),
-        (b"[" * 100_000, "line 1"),
-        (b'{"a":' * 5_000, "line 1"),
+        (b"[" * 100_000, "nested too deep, at line 1, column 20"),
+        (b'{"a":' * 5_000, "nested too deep, at line 1"),
         ("{}".encode("utf-16"), "not UTF-8"),
         (b'{"secret": secret}', "column"),
     ],
@@ -143,7 +143,7 @@ def test_body_that_is_not_json_is_refused_with_the_place_and_nothing_of_it(
 
 
 @pytest.mark.parametrize(
-    "body", ["null", "[]", "1", '"text"', "true", "[" * 900 + "]" * 900, "18446744073709551616"]
+    "body", ["null", "[]", "1", '"text"', "true", "[" * 190 + "]" * 190, "18446744073709551616"]
 )
 def test_json_that_is_no_object_is_refused_by_the_schema(
     client: TestClient, assert_problem: Callable[..., dict[str, Any]], body: str

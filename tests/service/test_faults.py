@@ -13,6 +13,7 @@ from compute.errors import Fault
 from service import bodies, errors, faults
 from service.errors import InvalidRequest
 from service.problems import pointer
+from service.settings import Settings
 
 SECRET = "a-secret-word"
 SAFE = {"expected", "field_name", "class", "class_name", "method_name", "pattern"}
@@ -36,7 +37,7 @@ class Asked(BaseModel, extra="forbid", strict=True):
 
 def found(body: bytes) -> list[Fault]:
     with pytest.raises(InvalidRequest) as raised:
-        bodies.parse(body, Asked)
+        bodies.parse(body, Asked, Settings())
     return list(raised.value.refusal.faults)
 
 
@@ -90,11 +91,11 @@ def test_no_message_of_pydantic_that_we_pass_on_has_a_place_for_what_was_sent() 
 
 
 def test_more_errors_than_are_read_are_counted() -> None:
-    body = b'{"kind": "one", ' + b", ".join(b'"k%d": 1' % i for i in range(5000)) + b"}"
+    body = b'{"kind": "one", ' + b", ".join(b'"k%d": 1' % i for i in range(25_000)) + b"}"
     with pytest.raises(InvalidRequest) as raised:
-        bodies.parse(body, Asked)
+        bodies.parse(body, Asked, Settings())
     refusal = raised.value.refusal
-    assert (refusal.total, len(refusal.faults)) == (5000, 1)
+    assert (refusal.total, len(refusal.faults)) == (25_000, 1)
 
 
 def test_pointer_stops_at_a_key_too_long_to_repeat() -> None:

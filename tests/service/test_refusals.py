@@ -20,13 +20,23 @@ def pointers(body: dict[str, Any]) -> list[str]:
     return [fault["pointer"] for fault in body["errors"]]
 
 
-@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e400"])
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
 def test_numbers_json_does_not_have_are_no_json(
     client: TestClient, assert_problem: AssertProblem, literal: str
 ) -> None:
     body = f'{{"model": {{"name": "eiffel-toy"}}, "input": {{"tensor": [[{literal}, 1]]}}}}'
     response = client.post("/v1/trace", content=body, headers={"Content-Type": "application/json"})
     assert_problem(response, "malformed-json")
+
+
+@pytest.mark.parametrize("literal", ["1e400", "-1e400", "1" + "0" * 400])
+def test_number_beyond_float64_is_found_in_its_place(
+    client: TestClient, assert_problem: AssertProblem, literal: str
+) -> None:
+    body = f'{{"model": {{"name": "eiffel-toy"}}, "input": {{"tensor": [[1, {literal}]]}}}}'
+    response = client.post("/v1/trace", content=body, headers={"Content-Type": "application/json"})
+    (fault,) = assert_problem(response, "invalid-request")["errors"]
+    assert (fault["pointer"], fault["code"]) == ("/input/tensor/0/1", "not_finite")
 
 
 @pytest.mark.parametrize("wrong", ["NaN", "1.5", True, None, [1], {"a": 1}])

@@ -62,6 +62,9 @@ BREAKS: dict[str, Callable[[Path], object]] = {
     "wrong shape": _tensors(
         lambda tensors: tensors.update({"embed.W_E": np.zeros((2, 3), np.float32)})
     ),
+    "tensor with NaN": _tensors(
+        lambda tensors: tensors.update({"embed.W_E": np.full((3, 2), np.nan, np.float32)})
+    ),
     "tokenizer no tokenizer": lambda path: (path / "tokenizer.json").write_text("{}"),
 }
 

@@ -1,0 +1,145 @@
+"""Nested lists as arrays: strict about element types, every fault located inside.
+
+Lists that are right cost a scan of their types. What is wrong is looked for only then, row by
+row, and no further than somebody reads.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from compute.errors import Fault, Place
+from compute.types import Array
+from schemas.faulty import refuse
+
+_LARGEST = 2**53
+_LOOKED_AT = 16  # entries, of which the first list says how deep the lists are meant to go
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the elements of a tensor are: their exact types, in a word, and the array's dtype.
+
+    Types are exact: true is no number, and a number in quotes is none either.
+    """
+
+    types: tuple[type, ...]
+    word: str
+    dtype: type[np.generic]
+
+
+NUMBERS = Kind((float, int), "number", np.float64)
+WHOLE_NUMBERS = Kind((int,), "whole number", np.int64)
+BOOLEANS = Kind((bool,), "true or false", np.bool_)
+
+
+def array(raw: object, kind: Kind, ranks: range) -> Array:
+    """The array of a nested list of a kind; one error for all its faults.
+
+    Numbers are finite; whole numbers are 0 to 2^53.
+    """
+    shape = _shape(raw, ranks.stop)
+    refuse(_rank_faults(shape, ranks))
+    flat = _flat(raw, shape)
+    values = None if flat is None or not set(map(type, flat)) <= {*kind.types} else _in(kind, flat)
+    if values is None:
+        refuse(_faults(raw, kind, shape, ()))
+        raise AssertionError("a tensor that is no array has a fault")
+    return values.reshape(shape)
+
+
+def _shape(raw: object, most: int) -> tuple[int, ...]:
+    """The length of a list at each depth, down to one level beyond `most`."""
+    shape: list[int] = []
+    while isinstance(raw, list) and len(shape) < most:
+        shape.append(len(raw))
+        raw = next((inner for inner in raw[:_LOOKED_AT] if isinstance(inner, list)), None)
+    return tuple(shape)
+
+
+def _flat(raw: object, shape: Sequence[int]) -> list[Any] | None:
+    """The elements in row order; None where a list is empty or differs from the first."""
+    level = [raw]
+    for length in shape:
+        alike = set(map(type, level)) == {list} and set(map(len, level)) == {length}  # type: ignore[arg-type]
+        if not alike or not length:
+            return None
+        level = list(chain.from_iterable(level))  # type: ignore[arg-type]
+    return level
+
+
+def _in(kind: Kind, flat: list[Any]) -> Array | None:
+    """(count,) of the kind's dtype; None where an element is out of its range."""
+    try:
+        values: Array = np.array(flat, kind.dtype)
+    except OverflowError:
+        return None
+    if kind is WHOLE_NUMBERS:
+        return values if ((values >= 0) & (values <= _LARGEST)).all() else None
+    return values if np.isfinite(values).all() else None
+
+
+def _rank_faults(shape: Sequence[int], ranks: range) -> Iterator[Fault]:
+    if len(shape) not in ranks:
+        levels = " or ".join(map(str, ranks))
+        detail = f"The entries are due in lists nested {levels} deep."
+        got = len(shape) if len(shape) < ranks.stop else f"{ranks.stop} or more"
+        yield Fault(code="rank_mismatch", detail=detail, expected=list(ranks), got=got)
+
+
+def _faults(raw: object, kind: Kind, shape: Sequence[int], place: Place) -> Iterator[Fault]:
+    """What is wrong in a list of a shape, or in an element where the shape is ()."""
+    if not shape:
+        yield from _element_faults(raw, kind, place)
+    elif not isinstance(raw, list):
+        yield Fault(code="wrong_type", detail="A list is due here, as in the first.", place=place)
+    elif not raw:
+        yield Fault(code="empty", detail="A list here is empty.", place=place)
+    else:
+        if len(raw) != shape[0] and shape[0]:
+            detail = f"A list of {shape[0]} entries is due here, as in the first."
+            yield Fault(code="ragged", detail=detail, place=place, expected=shape[0], got=len(raw))
+        for at in range(len(raw)) if shape[1:] else _suspects(raw, kind):
+            yield from _faults(raw[at], kind, shape[1:], (*place, at))
+
+
+def _suspects(row: list[Any], kind: Kind) -> Iterator[int]:
+    """Where a row may hold what is not of the kind."""
+    if set(map(type, row)) <= {*kind.types} and _in(kind, row) is not None:
+        return iter(())
+    types, limit = kind.types, 0 if kind is WHOLE_NUMBERS else -_LARGEST
+    return (at for at, e in enumerate(row) if type(e) not in types or not limit <= e <= _LARGEST)
+
+
+def _element_faults(raw: object, kind: Kind, place: Place) -> Iterator[Fault]:
+    if type(raw) not in kind.types:
+        article = "" if kind is BOOLEANS else "a "
+        detail = f"{article}{kind.word} is due here.".capitalize()
+        yield Fault(code="wrong_type", detail=detail, place=place, got=_told(raw))
+    elif isinstance(raw, int) and kind is WHOLE_NUMBERS and not 0 <= raw <= _LARGEST:
+        detail = "A number from 0 to 2^53 is due here."
+        yield Fault(code="out_of_range", detail=detail, place=place)
+    elif isinstance(raw, int | float) and not _is_finite(raw):
+        detail = "This number is too large for float64."
+        yield Fault(code="not_finite", detail=detail, place=place)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return isfinite(number)
+    except OverflowError:  # an int beyond float64
+        return False
+
+
+_NAMES = {str: "string", type(None): "null", list: "list", dict: "object"}
+
+
+def _told(raw: object) -> object:
+    """A number or a truth value itself; of all else the kind alone."""
+    if isinstance(raw, int | float):
+        return raw if _is_finite(raw) else None
+    return _NAMES[type(raw)]

@@ -1,0 +1,119 @@
+"""A tensor as base64: the bytes of its numbers, with their dtype and shape.
+
+About a third of the length of nested lists, and exact to the bit.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from math import prod
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from compute.errors import MOST_FAULTS, Fault, Place
+from compute.types import Array
+from schemas.base import Asked
+from schemas.faulty import refuse
+from schemas.nested import BOOLEANS, NUMBERS, WHOLE_NUMBERS, Kind
+
+_LARGEST = 2**53
+_BYTES = MappingProxyType(
+    {"float32": "<f4", "float64": "<f8", "int32": "<i4", "int64": "<i8", "bool": "|u1"}
+)
+"""dtype -> how NumPy reads it: little-endian."""
+
+Length = Annotated[int, Field(ge=1, le=1 << 31)]
+
+
+class Packed(Asked):
+    """The bytes of a tensor, in row order, little-endian, as base64 (RFC 4648, section 4)."""
+
+    dtype: str = Field(description="What the bytes are.")
+    shape: list[Length] = Field(max_length=8, description="The length of each axis.")
+    data: str = Field(description="The bytes, padded with =.")
+
+
+class PackedNumbers(Packed):
+    """Numbers as the base64 of their bytes: in row order, little-endian, padded with =."""
+
+    dtype: Literal["float32", "float64"] = Field(description="What the bytes are.")
+
+
+class PackedWholeNumbers(Packed):
+    """Whole numbers as the base64 of their bytes: in row order, little-endian, padded with =."""
+
+    dtype: Literal["int32", "int64"] = Field(description="What the bytes are.")
+
+
+class PackedBooleans(Packed):
+    """Booleans as the base64 of their bytes, each 0 or 1, in row order, padded with =."""
+
+    dtype: Literal["bool"] = Field(description="One byte each: 0 false, 1 true.")
+
+
+FORMS: Mapping[Kind, type[Packed]] = MappingProxyType(
+    {NUMBERS: PackedNumbers, WHOLE_NUMBERS: PackedWholeNumbers, BOOLEANS: PackedBooleans}
+)
+"""Kind of element -> what it is packed as."""
+
+
+def array(packed: Packed, kind: Kind, ranks: range) -> Array:
+    """The array of a packed tensor; one error for all its faults.
+
+    Numbers are finite; whole numbers are 0 to 2^53; a byte of a boolean is 0 or 1.
+    """
+    refuse(_form_faults(packed, ranks))
+    stored = np.frombuffer(_decoded(packed.data), _BYTES[packed.dtype]).reshape(packed.shape)
+    refuse(_entry_faults(stored, kind))
+    return stored.astype(kind.dtype)
+
+
+def _form_faults(packed: Packed, ranks: range) -> Iterator[Fault]:
+    """Nothing is decoded before its length is known to be right."""
+    if len(packed.shape) not in ranks:
+        axes = " or ".join(map(str, ranks))
+        detail = f"The tensor has {axes} axes."
+        got = len(packed.shape)
+        yield Fault(
+            code="rank_mismatch", detail=detail, place=("shape",), expected=list(ranks), got=got
+        )
+    due = prod(packed.shape) * np.dtype(_BYTES[packed.dtype]).itemsize
+    if len(packed.data) != _encoded_length(due):
+        detail = (
+            f"The shape in {packed.dtype} takes {due} bytes, {_encoded_length(due)} characters "
+            "of base64 with its padding."
+        )
+        place: Place = ("data",)
+        expected, got = _encoded_length(due), len(packed.data)
+        yield Fault(code="wrong_length", detail=detail, place=place, expected=expected, got=got)
+    elif len(_decoded(packed.data)) != due:
+        detail = "This is not base64 in the standard alphabet (A-Z, a-z, 0-9, +, /), padded with =."
+        yield Fault(code="not_base64", detail=detail, place=("data",))
+
+
+def _encoded_length(size: int) -> int:
+    return 4 * -(-size // 3)
+
+
+def _decoded(data: str) -> bytes:
+    """The bytes; none where it is no base64."""
+    try:
+        return b64decode(data, validate=True)
+    except ValueError:
+        return b""
+
+
+def _entry_faults(stored: Array, kind: Kind) -> Iterator[Fault]:
+    """A string has no places inside: the fault is at `data`, and says which entry it means."""
+    if kind is BOOLEANS:
+        wrong, rule = stored > 1, "a byte of a boolean is 0 or 1"
+    elif kind is WHOLE_NUMBERS:
+        wrong, rule = (stored < 0) | (stored > _LARGEST), "numbers are 0 to 2^53 here"
+    else:
+        wrong, rule = ~np.isfinite(stored), "numbers are finite"
+    code = "not_finite" if kind is NUMBERS else "out_of_range"
+    for index in np.argwhere(wrong)[:MOST_FAULTS]:
+        detail = f"Entry {[int(i) for i in index]}: {rule}."
+        yield Fault(code=code, detail=detail, place=("data",))
