@@ -30,7 +30,8 @@ Source = Callable[[Tensor], Array]
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _UNIT = sqrt((2**32 - 1) / 3)  # the standard deviation of the centred sum of four lanes
-_CHUNK = 1 << 16
+_LANES = np.uint64(0x0000FFFF0000FFFF)  # every other one of the four 16-bit lanes
+_CHUNK = 1 << 14  # elements whose temporaries stay in the cache
 _SPREAD = 0.1
 
 
@@ -50,7 +51,10 @@ def seeded(
         for start in range(0, tensor.size, _CHUNK):
             check()
             piece = values[start : start + _CHUNK]
-            piece[...] = _bell(key, start, piece.size) * (spread / _UNIT) + centre
+            bell = _bell(key, start, piece.size)
+            bell *= spread / _UNIT
+            bell += centre
+            piece[...] = bell
         return values.reshape(tensor.shape)
 
     return source
@@ -90,10 +94,14 @@ def _eye(tensor: Tensor, dtype: DType) -> Array:
 
 def _bell(key: int, start: int, count: int) -> Array:
     """(count,) centred sums of four 16-bit lanes, exact integers as float64."""
-    steps = np.arange(start + 1, start + count + 1, dtype=np.uint64)
-    x = steps * np.uint64(_GOLDEN) + np.uint64(key)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    x *= np.uint64(_GOLDEN)
+    x += np.uint64(key)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(factor)
     x ^= x >> np.uint64(31)
-    lanes = x.astype("<u8").view("<u2").reshape(count, 4)
-    return lanes.sum(axis=1, dtype=np.int64) - 131070.0
+    pairs = (x & _LANES) + ((x >> np.uint64(16)) & _LANES)  # two sums, 32 bits apart
+    bell = ((pairs + (pairs >> np.uint64(32))) & np.uint64(0xFFFFFFFF)).astype(np.float64)
+    bell -= 131070.0
+    return bell
