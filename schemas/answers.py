@@ -85,7 +85,8 @@ class WeightsAnswer(TypedDict):
 class ModelAnswer(TypedDict):
     """The model that ran."""
 
-    name: Annotated[str | None, Field(description="null for a model written out.")]
+    name: Annotated[str | None, Field(description="Of a stored model; null for others.")]
+    preset: Annotated[str | None, Field(description="Whose config it is; null for others.")]
     digest: Annotated[
         Sha256, Field(description="Of the content or seed, the config, and what was changed.")
     ]
@@ -94,7 +95,7 @@ class ModelAnswer(TypedDict):
     overrides: Annotated[
         list[str],
         Field(
-            description="Fields of a named model's config that were overridden: none can be yet."
+            description="Fields of the preset's config that the request changed: norm.placement."
         ),
     ]
 

@@ -162,9 +162,14 @@ class PositionAsked(Asked):
 
 
 class ConfigAsked(Asked):
-    """A stack of equal blocks. Everything but d_model and attention.n_heads may be left out."""
+    """A stack of equal blocks. Everything but d_model and attention.n_heads may be left out.
 
-    d_model: Size = Field(description="Width d of the stream.")
+    Beside a preset, which brings both, these are changes of its config.
+    """
+
+    d_model: Size | None = Field(
+        default=None, description="Width d of the stream. Needed without a preset."
+    )
     n_layers: Size = Field(default=1, description="Blocks in the stack.")
     attention: AttentionAsked = Field(
         default=AttentionAsked(), description="Give n_heads at least."
@@ -184,18 +189,28 @@ class ConfigAsked(Asked):
         "Default: true for a pre-norm model with a vocab, else false.",
     )
 
+    def missing(self) -> Iterator[Fault]:
+        """A fault for each field that is needed and not there."""
+        if self.d_model is None:
+            detail = "d_model is needed: the width of the stream."
+            yield Fault(code="missing", detail=detail, place=("d_model",))
+        if self.attention.kind == "softmax" and self.attention.n_heads is None:
+            detail = "n_heads is needed: how many heads attention has."
+            yield Fault(code="missing", detail=detail, place=("attention", "n_heads"))
+
     def to_compute(self) -> ModelConfig:
         """The config resolved, nothing optional; a ConfigError with every broken rule."""
-        refuse_if(ConfigError, [*_head_faults(self.attention), *_unused_faults(self)])
-        attention = _attention(self)
+        refuse_if(ConfigError, [*self.missing(), *_unused_faults(self)])
+        d_model = self.d_model or 0
+        attention = _attention(self.attention, d_model)
         norm = config.NormConfig(**self.norm.model_dump())
         final_norm = config.default_final_norm(norm, self.vocab)
         return config_rules.check(
             ModelConfig(
-                d_model=self.d_model,
+                d_model=d_model,
                 n_layers=self.n_layers,
                 attention=attention,
-                ffn=_ffn(self),
+                ffn=_ffn(self.ffn, d_model),
                 norm=norm,
                 position=_position(self.position, attention.d_head),
                 vocab=self.vocab,
@@ -204,12 +219,6 @@ class ConfigAsked(Asked):
                 final_norm=final_norm if self.final_norm is None else self.final_norm,
             )
         )
-
-
-def _head_faults(attention: AttentionAsked) -> Iterator[Fault]:
-    if attention.kind == "softmax" and attention.n_heads is None:
-        detail = "n_heads is needed: how many heads attention has."
-        yield Fault(code="missing", detail=detail, place=("attention", "n_heads"))
 
 
 def _unused_faults(asked: ConfigAsked) -> Iterator[Fault]:
@@ -226,12 +235,11 @@ def _unused_faults(asked: ConfigAsked) -> Iterator[Fault]:
             yield Fault(code="config_rule", detail=detail, place=(part, name))
 
 
-def _attention(asked: ConfigAsked) -> config.AttentionConfig:
-    attention = asked.attention
+def _attention(attention: AttentionAsked, d_model: int) -> config.AttentionConfig:
     if attention.kind == "none" or attention.n_heads is None:
         return config.AttentionConfig(kind="none")
     return config.attention_config(
-        asked.d_model,
+        d_model,
         attention.n_heads,
         n_kv_heads=attention.n_kv_heads,
         d_head=attention.d_head,
@@ -243,13 +251,12 @@ def _attention(asked: ConfigAsked) -> config.AttentionConfig:
     )
 
 
-def _ffn(asked: ConfigAsked) -> config.FfnConfig:
-    ffn = asked.ffn
+def _ffn(ffn: FfnAsked, d_model: int) -> config.FfnConfig:
     if ffn.kind == "none":
         return config.FfnConfig(kind="none")
     gate = ffn.kind == "gated" if ffn.bias.gate is None else ffn.bias.gate
     return config.ffn_config(
-        asked.d_model,
+        d_model,
         ffn.kind,
         d_ff=ffn.d_ff,
         activation=ffn.activation,

@@ -28,5 +28,6 @@ class Welcome(Answered):
     docs: str = Field(description="Each call, with examples to try.")
     openapi: str = Field(description="The same for programs.")
     models: str = Field(description="The models that can be traced by name.")
+    presets: str = Field(description="The shapes that have a name.")
     stages: str = Field(description="Every tensor of a trace.")
     limits: str = Field(description="How large a request may be.")

@@ -7,8 +7,8 @@ from pydantic import Field
 from compute.types import DType, Selected
 from schemas.base import Asked
 from schemas.inputs import InputAsked
+from schemas.model import ModelAsked
 from schemas.select import SelectItem
-from schemas.weights import ModelAsked
 
 
 class TraceRequest(Asked):

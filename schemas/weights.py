@@ -1,4 +1,4 @@
-"""Weights as asked for, and the model they belong to."""
+"""Weights as asked for."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,8 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from compute.errors import WeightsError, refuse_if
 from compute.types import Array, DType, Edit, EditOp
-from schemas.base import Asked, Indices, Name, at_most, exactly_one
-from schemas.model import ConfigAsked
+from schemas.base import Asked, Indices, Name, at_most
 from schemas.tensors import Number, Weight, cast, overflows
 
 AxisWord = Literal[
@@ -95,21 +94,3 @@ class WeightsAsked(Asked):
         ]
         refuse_if(WeightsError, faults)
         return made
-
-
-class ModelAsked(Asked):
-    """A model: a shipped one by name, or a config."""
-
-    name: Name | None = Field(default=None, description="A model of GET /v1/models.")
-    config: ConfigAsked | None = Field(default=None, description="A model written out.")
-    weights: WeightsAsked = Field(
-        default=WeightsAsked(), description="Default: seeded with seed 0, or the named model's own."
-    )
-
-    @model_validator(mode="after")
-    def _one_model(self) -> Self:
-        exactly_one(self, "name", "config")
-        if self.name is not None and (self.weights.init or self.weights.seed is not None):
-            rule = "A named model brings its weights: leave init and seed out."
-            raise PydanticCustomError("init_with_name", "{rule}", {"rule": rule})
-        return self

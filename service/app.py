@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 
 from service import __version__, docs_page, errors, middleware, state
-from service.routes import limits, models, operations, stages, trace
+from service.routes import limits, models, operations, presets, stages, trace
 from service.settings import Settings
 
 DESCRIPTION = (
@@ -44,7 +44,7 @@ def _operation_id(route: APIRoute) -> str:
 
 def _version_1() -> APIRouter:
     router = APIRouter(prefix="/v1")
-    for module in (trace, models, stages, limits):
+    for module in (trace, models, presets, stages, limits):
         router.include_router(module.router)
     return router
 

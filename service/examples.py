@@ -70,6 +70,16 @@ _SEEDED = {
     "dtype": "float64",
 }
 
+_PRESET = {
+    "model": {
+        "preset": "gpt2-tiny",
+        "config": {"n_layers": 1, "norm": {"kind": "rmsnorm"}},
+        "weights": {"init": "seeded", "seed": 7},
+    },
+    "input": {"token_ids": [3, 1, 4, 1, 5]},
+    "select": ["A", {"name": "head_out", "summary": True}, "logits"],
+}
+
 _SOURCES = {
     "model": {"name": "letter-sort"},
     "input": {"token_ids": [2, 0, 1, 1, 0, 2, 0]},
@@ -90,6 +100,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
     {
         "model": {
             "name": "eiffel-toy",
+            "preset": None,
             "digest": "sha256:28b40f8b68e55ca5fb444465a1322fa05797701e644b8efc8da0c88e3e4bacb8",
             "config": {
                 "d_model": 2,
@@ -169,6 +180,10 @@ TRACE: Mapping[str, dict[str, Any]] = MappingProxyType(
         "seeded": {
             "summary": "A seeded model: rotations, grouped heads, a gated ffn, left padding",
             "value": _SEEDED,
+        },
+        "preset": {
+            "summary": "A known shape with seeded weights, one block of it, another norm",
+            "value": _PRESET,
         },
         "sources": {
             "summary": "What each source position gave one receiving position",

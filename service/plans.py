@@ -44,12 +44,15 @@ class Brought:
 class Plan:
     """A run that is within the limits, what it costs, whose model it is.
 
-    origin: where its weights came from. real: which token ids of a text are no padding.
+    origin: where its weights came from. overrides: fields of the preset's config that the
+    request changed. real: which token ids of a text are no padding.
     """
 
     run: Run
     cost: Cost
     checkpoint: Checkpoint | None
+    preset: str | None
+    overrides: Sequence[str]
     digest: str
     origin: Mapping[str, object]
     real: Bools | None
@@ -77,6 +80,8 @@ def plan(
         run=Run(config=config, weights=made, inputs=read, selection=work.selected, check=check),
         cost=work.cost,
         checkpoint=checkpoint,
+        preset=asked.preset,
+        overrides=asked.overridden(),
         digest=_digest(config, brought, checkpoint),
         origin=_origin(brought, checkpoint),
         real=real,
@@ -101,8 +106,8 @@ def _weighed(
 def _config(request: TraceRequest, checkpoint: Checkpoint | None) -> ModelConfig:
     if checkpoint is not None:
         return checkpoint.config
-    asked = request.model.config
-    assert asked is not None  # noqa: S101 - the schema: exactly one of name and config
+    asked = request.model.whole_config()
+    assert asked is not None  # noqa: S101 - the schema: one of name, preset and config
     return asked.to_compute()
 
 

@@ -18,10 +18,11 @@ def model(planned: Plan) -> View:
     """Name (of a stored model), digest, resolved config, where each weight came from."""
     return {
         "name": None if planned.checkpoint is None else planned.checkpoint.name,
+        "preset": planned.preset,
         "digest": planned.digest,
         "config": config_json.as_json(planned.run.config),
         "weights": planned.origin,
-        "overrides": [],
+        "overrides": planned.overrides,
     }
 
 

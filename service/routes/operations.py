@@ -21,6 +21,7 @@ async def welcome() -> Response:
         docs="/docs",
         openapi="/openapi.json",
         models="/v1/models",
+        presets="/v1/presets",
         stages="/v1/stages",
         limits="/v1/limits",
     )

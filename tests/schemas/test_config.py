@@ -4,7 +4,7 @@ import pytest
 
 from compute import config_json
 from compute.errors import ConfigError
-from schemas.model import ConfigAsked
+from schemas.config import ConfigAsked
 
 ARTICLES_BLOCK = {
     "d_model": 12,

@@ -1,0 +1,151 @@
+"""Presets: the shapes are the published ones, changes are laid over them and told."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from compute import tensors
+from schemas.presets import PRESETS
+
+AssertProblem = Callable[..., dict[str, Any]]
+PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+
+HEAD = {"n_heads": 1}
+LITERAL = "literal_error"
+PUBLISHED = {
+    "gpt2": 124_439_808,
+    "distilgpt2": 81_912_576,
+    "stories15m": 15_191_712,
+    "smollm2-135m": 134_515_008,
+    # less the embedding's norm and token types, and the pooler
+    "bert-base": 109_482_240 - 2 * 768 - 2 * 768 - 768 * 769,
+    "bert-tiny": 4_385_920 - 2 * 128 - 2 * 128 - 128 * 129,
+}
+
+
+def run(client: TestClient, model: dict[str, Any], **changes: object) -> Any:  # noqa: ANN401
+    """The answer of a trace of three tokens."""
+    asked = {"model": model, "input": {"token_ids": [1, 2, 3]}, **changes}
+    response = client.post("/v1/trace", json=asked)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_preset_has_the_parameters_that_were_published(name: str) -> None:
+    config = PRESETS[name].config.to_compute()
+    assert tensors.parameter_counts(config)["total"] == PUBLISHED[name]
+
+
+def test_presets_are_listed_with_their_parameters_and_on_the_page(client: TestClient) -> None:
+    listed = client.get("/v1/presets").json()["presets"]
+    assert [line["name"] for line in listed] == list(PRESETS)
+    shown = re.findall(r"^\| `([\w-]+)` \| ([\d,]+) \|", PAGE, re.M)
+    assert shown == [(line["name"], f"{line['parameters']:,}") for line in listed]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_runs(client: TestClient, name: str) -> None:
+    answer = run(client, {"preset": name, "config": {"n_layers": 2, "vocab": 50}})
+    assert (answer["model"]["preset"], answer["model"]["name"]) == (name, None)
+    assert answer["model"]["overrides"] == ["n_layers", "vocab"]
+    assert all(identity["holds"] is not False for identity in answer["identities"])
+
+
+def test_preset_is_the_config_it_stands_for(client: TestClient) -> None:
+    by_name = run(client, {"preset": "llama-tiny", "weights": {"seed": 3}})
+    written = dict(by_name["model"]["config"])
+    by_config = run(client, {"config": written, "weights": {"seed": 3}})
+    assert by_config["tensors"] == by_name["tensors"]
+    assert by_config["model"]["digest"] == by_name["model"]["digest"]
+    assert by_name["model"]["overrides"] == []
+
+
+def test_changed_field_leaves_the_others_and_what_follows_follows(client: TestClient) -> None:
+    changes = {"d_model": 16, "attention": {"n_kv_heads": 2}, "norm": {"placement": "post"}}
+    model = run(client, {"preset": "gpt2-tiny", "config": changes})["model"]
+    assert model["overrides"] == ["d_model", "attention.n_kv_heads", "norm.placement"]
+    config = model["config"]
+    assert (config["d_model"], config["ffn"]["d_ff"]) == (16, 64)
+    attention = config["attention"]
+    assert [attention[k] for k in ("n_heads", "n_kv_heads", "d_head")] == [4, 2, 4]
+    assert attention["bias"] == {"q": True, "k": True, "v": True, "o": True}
+    assert config["ffn"]["activation"] == "gelu_tanh"
+    assert config["final_norm"] is False  # its default follows the placement
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "part", "expected"),
+    [
+        ("bert-tiny", {"norm": {"kind": "rmsnorm"}}, "norm", ("post", 1e-12)),
+        ("gpt2-tiny", {"position": {"kind": "rope"}}, "position", (8, 10000.0)),
+        ("llama-tiny", {"ffn": {"kind": "mlp"}}, "ffn", (96, "silu")),
+    ],
+)
+def test_other_kind_of_a_part_keeps_what_means_something_for_it(
+    client: TestClient, preset: str, changes: dict[str, Any], part: str, expected: tuple[Any, ...]
+) -> None:
+    config = run(client, {"preset": preset, "config": {**changes, "vocab": 50}})["model"]["config"]
+    fields = {
+        "norm": ("placement", "eps"),
+        "position": ("rotary_dim", "theta"),
+        "ffn": ("d_ff", "activation"),
+    }
+    assert tuple(config[part][field] for field in fields[part]) == expected
+
+
+@pytest.mark.parametrize("part", ["attention", "ffn", "norm", "position"])
+def test_part_can_be_switched_off(client: TestClient, part: str) -> None:
+    off = {part: {"kind": "none"}}
+    answer = run(client, {"preset": "gpt2-tiny", "config": off}, select=["Z"])
+    assert answer["model"]["config"][part] == {"kind": "none"}
+
+
+def test_without_a_vocabulary_a_preset_reads_a_tensor(client: TestClient) -> None:
+    model = {"preset": "gpt2-tiny", "config": {"vocab": None}}
+    config = run(client, model, input={"tensor": [[1] * 32]})["model"]["config"]
+    assert (config["vocab"], config["tied"], config["final_norm"]) == (None, False, False)
+
+
+def test_weights_of_a_preset_are_the_requests_to_choose(client: TestClient) -> None:
+    model = {"preset": "gpt2-tiny", "weights": {"init": "zeros"}}
+    assert run(client, model)["model"]["weights"]["init"] == "zeros"
+
+
+@pytest.mark.parametrize(
+    ("model", "pointer", "code"),
+    [
+        ({"preset": "gpt3"}, "/model/preset", "unknown_preset"),
+        ({"preset": 2}, "/model/preset", "string_type"),
+        ({"preset": "gpt2", "name": "letter-sort"}, "/model", "exactly_one"),
+        ({"config": {"d_model": 4, "attention": HEAD}, "name": "x"}, "/model", "exactly_one"),
+        ({}, "/model", "exactly_one"),
+        ({"preset": "gpt2", "config": {"d_ff": 4}}, "/model/config/d_ff", "extra_forbidden"),
+        ({"preset": "gpt2", "config": {"norm": {"kind": 0}}}, "/model/config/norm/kind", LITERAL),
+        ({"config": {}}, "/model/config/d_model", "missing"),
+        ({"config": {"d_model": 4}}, "/model/config/attention/n_heads", "missing"),
+    ],
+)  # fmt: skip
+def test_model_that_is_none_is_pointed_at(
+    client: TestClient,
+    assert_problem: AssertProblem,
+    model: dict[str, Any],
+    pointer: str,
+    code: str,
+) -> None:
+    response = client.post("/v1/trace", json={"model": model, "input": {"token_ids": [1]}})
+    problem = assert_problem(response, "invalid-request")
+    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in problem["errors"]]
+
+
+def test_change_that_breaks_a_rule_is_pointed_at(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    model = {"preset": "gpt2-tiny", "config": {"d_model": 30}}
+    response = client.post("/v1/trace", json={"model": model, "input": {"token_ids": [1]}})
+    problem = assert_problem(response, "config-rule")
+    assert problem["errors"][0]["pointer"] == "/model/config/attention/n_heads"
