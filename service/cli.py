@@ -32,6 +32,9 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, help="port to listen on (default: the setting, 8000)")
     trace = commands.add_parser("trace", help="answer one trace request without a server")
     trace.add_argument("file", help="the request as JSON, or - for standard input")
+    form = trace.add_mutually_exclusive_group()
+    form.add_argument("--picture", action="store_true", help="to be read, even when piped")
+    form.add_argument("--json", action="store_true", help="as the service answers it")
     for name, words in (("stages", "list the tensors of a trace"), ("models", "list the models")):
         listing = commands.add_parser(name, help=words)
         listing.add_argument("--json", action="store_true", help="as the service answers it")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 import uvicorn
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from compute import stages
 from compute.types import AXES
 from service import errors, middleware, pieces, problems, state, traces
 from service.app import create_app
+from service.picture import screen
 from service.routes.models import listed
 from service.routes.stages import encoded as catalogue
 from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
@@ -88,20 +90,34 @@ def serve(asked: argparse.Namespace, settings: Settings) -> int:
 
 
 def trace(asked: argparse.Namespace, settings: Settings) -> int:
-    """Print the answer of POST /v1/trace, or its problem on standard error."""
+    """Print the answer of POST /v1/trace, or its problem on standard error.
+
+    What goes to a terminal is a picture, what goes elsewhere is JSON, unless asked otherwise.
+    """
     try:
         body = _body(asked.file, settings.body_bytes)
-        for piece in traces.answer(body, state.make(settings), lambda: None).pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.write(b"\n")
+        pieces = traces.answer(body, state.make(settings), lambda: None).pieces
+        if _is_read(asked, sys.stdout):
+            screen.show_answer(pieces, sys.stdout)
+        else:
+            sys.stdout.buffer.writelines([*pieces, b"\n"])
     except OSError as error:
         print(f"glassblock: {error}", file=sys.stderr)
         return 2
     except errors.HANDLED as error:
         refusal = errors.refusal_of(error)
-        sys.stderr.buffer.write(problems.encode(problems.problem(refusal, settings.faults)) + b"\n")
+        problem = problems.problem(refusal, settings.faults)
+        if _is_read(asked, sys.stderr):
+            screen.show_problem(problem, sys.stderr)
+        else:
+            sys.stderr.buffer.write(problems.encode(problem) + b"\n")
         return 2 if refusal.status < 500 else 1
     return 0
+
+
+def _is_read(asked: argparse.Namespace, stream: TextIO) -> bool:
+    """Whether someone reads this stream: asked for, or a terminal."""
+    return asked.picture or (stream.isatty() and not asked.json)
 
 
 def list_stages(asked: argparse.Namespace, settings: Settings) -> int:

@@ -140,7 +140,7 @@ def _got(details: ErrorDetails, context: Mapping[str, object]) -> object:
     if told is not None or details["type"] == "missing":
         return told
     if isinstance(sent, int | float):
-        return sent if abs(sent) < 2**63 else None  # neither inf nor NaN is
+        return sent if abs(sent) <= 2**53 else None  # neither inf nor NaN is
     return _KINDS.get(type(sent)) if details["type"].endswith("_type") else None
 
 

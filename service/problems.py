@@ -92,10 +92,18 @@ def _listed(fault: Fault) -> ProblemFault:
         "detail": fault.detail,
     }
     if fault.expected is not None:
-        listed["expected"] = cast(JsonValue, fault.expected)
+        listed["expected"] = _exact(fault.expected)
     if fault.got is not None:
-        listed["got"] = cast(JsonValue, fault.got)
+        listed["got"] = _exact(fault.got)
     return listed
+
+
+def _exact(value: object) -> JsonValue:
+    """The value as JSON; a whole number beyond 2^53 as a string, which keeps its digits."""
+    if isinstance(value, list | tuple):
+        return [_exact(entry) for entry in value]
+    beyond = type(value) is int and abs(value) > 2**53
+    return cast(JsonValue, str(value) if beyond else value)
 
 
 def _ever_shorter(body: Problem) -> Iterator[Problem]:

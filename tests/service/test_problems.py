@@ -213,3 +213,11 @@ def test_log_has_one_line_a_request_and_nothing_that_was_sent(
         "GET - 404 _ ms",
         "GET /v1/limits 200 _ ms",
     ]
+
+
+def test_whole_number_beyond_what_json_readers_keep_is_a_string() -> None:
+    fault = Fault(code="x", detail="y.", expected=[2**53, 2**70], got=-(2**64))
+    listed = problems.problem(Refusal(code="invalid-request", faults=[fault]), most=1)["errors"][0]
+    assert listed["expected"] == [2**53, str(2**70)]
+    assert listed["got"] == str(-(2**64))
+    assert orjson.loads(problems.encode(problems.problem(Refusal(code="busy"), most=1)))

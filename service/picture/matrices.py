@@ -1,0 +1,95 @@
+"""Small tensors number by number, side by side, as one would write them on paper."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from service.picture import fitting, words
+from service.picture.fitting import Look
+from service.picture.reading import MEASURES, Reading, Tensor
+from service.picture.words import Floats, Lines
+
+MOST_COLUMNS, MOST_ROWS, _MOST_LABEL = 16, 16, 12
+
+
+def matrices(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Lines:
+    """The small ones among some tensors, with a note of those that are wider than the page."""
+    small = [tensor for tensor in tensors if is_small(tensor)]
+    drawn = [(tensor, one) for tensor in small for one in _of(tensor, reading)]
+    shown = [one for _, one in drawn if fitting.breadth(one) <= look.width]
+    wide = dict.fromkeys(t.stage for t, one in drawn if fitting.breadth(one) > look.width)
+    lines = fitting.beside(shown, look.width)
+    if wide:
+        note = f"Left out: the numbers of {words.listed(wide, 12)}, too wide."
+        lines.append(words.text(note, words.DIM))
+    return lines
+
+
+def is_small(tensor: Tensor) -> bool:
+    """Few rows and columns, more than one number a row, and not drawn otherwise; any summary."""
+    if tensor.summed:
+        return True
+    if tensor.values.ndim > 3 or tensor.stage == "attn.pattern":
+        return False
+    *rows, columns = tensor.values.shape
+    return 1 < columns <= MOST_COLUMNS and int(np.prod(rows)) <= MOST_ROWS
+
+
+def _of(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
+    """One matrix; of a stage with heads one for each, or a row for each where there is one row."""
+    named = " ".join(filter(None, (tensor.symbol, tensor.stage)))
+    columns, places = _columns(tensor, reading), [*map(reading.place, tensor.rows)]
+    if tensor.heads is None:
+        yield _matrix(named, (places, columns), _written(tensor.values, tensor))
+        return
+    word = "kv_head" if tensor.axes[0] == "kv_head" else "head"
+    heads = [f"{word} {head}" for head in tensor.heads]
+    if len(places) == 1:
+        title = f"{named}, position {places[0]}"
+        yield _matrix(title, (heads, columns), _written(tensor.values[:, 0], tensor))
+        return
+    for head, values in islice(zip(heads, tensor.values, strict=True), fitting.MOST_HEADS):
+        yield _matrix(f"{named}, {head}", (places, columns), _written(values, tensor))
+
+
+def _matrix(
+    title: str, labels: tuple[Sequence[str], Sequence[str]], told: Sequence[Sequence[str]]
+) -> Lines:
+    """A title, a line of column labels, and a line for each row."""
+    edge = words.widest(labels[0], _MOST_LABEL)
+    heads = [words.clipped(label, 10) for label in labels[1]]
+    widths = [words.widest(column, 12) for column in zip(heads, *told, strict=True)]
+    top = words.text(" " * edge + _row(heads, widths), words.DIM)
+    lines = [words.text(title, words.STRONG), top]
+    places = fitting.kept(len(told), MOST_ROWS)
+    gap = fitting.left_out(places, range(len(told)))
+    for at in places:
+        if at is None:
+            lines.append(words.text(f"{words.LEFT_OUT} left out: rows {gap}", words.DIM))
+            continue
+        line = words.text(words.left(labels[0][at], edge), words.DIM)
+        lines.append(line.append(_row(told[at], widths)))
+    return lines
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    pairs = zip(cells, widths, strict=True)
+    return "".join(f"  {words.right(cell, width)}" for cell, width in pairs)
+
+
+def _written(values: Floats, tensor: Tensor) -> list[list[str]]:
+    maskable = tensor.axes[-1] == "key_position"
+    return [
+        [words.MASKED if maskable and np.isneginf(x) else words.value(float(x)) for x in row]
+        for row in values
+    ]
+
+
+def _columns(tensor: Tensor, reading: Reading) -> list[str]:
+    """What the columns are: keys, tokens of the vocabulary, measures, or coordinates."""
+    axis = tensor.axes[-1]
+    if axis == "measure":
+        return list(MEASURES)
+    names = {"key_position": reading.label, "vocabulary": reading.token}
+    return [names.get(axis, str)(at) for at in tensor.indices[axis]]

@@ -1,0 +1,53 @@
+"""Where a picture goes: a stream, as wide as it is and with the colours it has."""
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import TextIO, cast
+
+import orjson
+from rich.console import Console, Group, RenderableType
+
+from schemas.answers import TraceAnswer
+from schemas.problems import Problem
+from service.picture import page, problem
+from service.picture.fitting import Look
+
+_LEAST, _SHADING = 40, ("256", "truecolor")
+
+
+def show_answer(pieces: Sequence[bytes], stream: TextIO) -> None:
+    """Print an answer, which comes as JSON in pieces."""
+    answer = cast(TraceAnswer, orjson.loads(b"".join(pieces)))
+    screen = console(stream)
+    print_all(page.page(answer, look(screen)), screen)
+
+
+def show_problem(told: Problem, stream: TextIO) -> None:
+    """Print a problem."""
+    screen = console(stream)
+    for line in problem.lines(told):
+        screen.print(line, soft_wrap=True)
+
+
+def console(stream: TextIO) -> Console:
+    """A console on a stream; what its encoding lacks is printed as a question mark.
+
+    COLUMNS, NO_COLOR and FORCE_COLOR are heeded.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+    screen = Console(file=stream, markup=False, emoji=False, highlight=False)
+    screen.width = max(screen.width, _LEAST)
+    return screen
+
+
+def look(screen: Console) -> Look:
+    """The width of a console, and whether a cell can be shaded by its background."""
+    coloured = screen.color_system in _SHADING and not screen.no_color
+    return Look(screen.width, coloured)
+
+
+def print_all(renderables: Iterable[RenderableType], screen: Console) -> None:
+    """Print one below the other."""
+    # As a group: a text printed by itself forgets that it must not be wrapped.
+    screen.print(Group(*renderables))
