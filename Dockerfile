@@ -19,9 +19,11 @@ LABEL org.opencontainers.image.title="glassblock" \
     org.opencontainers.image.description="Runs a transformer block and returns every intermediate state" \
     org.opencontainers.image.version="0.1.0" \
     org.opencontainers.image.licenses="MIT"
-# The base image's own pip; Debian's package tools and shell stay, they are the base.
+# The base image's own pip, and where Debian keeps it in a base of its packages; Debian's package
+# tools and shell stay, they are the base.
 RUN rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/ensurepip \
-    /usr/local/lib/python3*/site-packages/pip*
+    /usr/local/lib/python3*/site-packages/pip* \
+    /usr/lib/python3*/ensurepip /usr/share/python-wheels
 COPY --from=build /opt/glassblock /opt/glassblock
 ENV OPENBLAS_NUM_THREADS=1 \
     OMP_NUM_THREADS=1 \

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -82,6 +83,8 @@ def serve(asked: argparse.Namespace, settings: Settings) -> int:
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
+    # Uvicorn stops, then raises the signal again: a stop that was asked for is a success.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         Server(config, app.state.glassblock.admission.drain).run()
     except KeyboardInterrupt:
