@@ -106,6 +106,7 @@ def test_models_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> Non
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[1:] == [
         ["eiffel-toy", "1", "2", "3", "22"],
+        ["induction", "2", "64", "26", "77,568"],
         ["letter-sort", "3", "48", "3", "85,584"],
     ]
 

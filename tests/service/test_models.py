@@ -14,6 +14,7 @@ def test_models_that_ship_are_listed(client: TestClient) -> None:
     answer = client.get("/v1/models").json()
     assert [(line["name"], line["parameters"]) for line in answer["models"]] == [
         ("eiffel-toy", 22),
+        ("induction", 77_568),
         ("letter-sort", 85_584),
     ]
     assert answer["broken"] == {}
@@ -51,7 +52,7 @@ def test_broken_folder_is_told_and_hides_nothing(make_client: MakeClient, tmp_pa
     client = make_client(models=(tmp_path,))
     answer = client.get("/v1/models").json()
     assert answer["broken"] == {"torn": "config.json is not JSON."}
-    assert len(answer["models"]) == 2
+    assert len(answer["models"]) == 3
     request = {"model": {"name": "torn"}, "input": {"text": "the"}}
     response = client.post("/v1/trace", json=request)
     assert response.json()["type"] == "/problems/broken-model"
