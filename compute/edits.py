@@ -56,20 +56,25 @@ def _misfit(name: str, values: Array, listed: Mapping[str, Tensor]) -> Iterator[
 
 
 def _unknown(name: str, listed: Mapping[str, Tensor], place: Place) -> Fault:
-    last = name.rpartition(".")[2]
+    local = stages.local_name(name)
     ends = {
         stages.local_name(other): other for other in reversed(list(listed))
     }  # of the first block
     detail, near = "This config has no such tensor.", None
-    if stages.local_name(name) in ends and name.startswith("blocks."):
+    if local in ends and name.startswith("blocks."):
         detail = f"{detail} The blocks are 0 to {_last_block(listed)}."
-    elif last in tensors.EXISTS:
-        detail = f"{detail} {last} exists where {tensors.EXISTS[last]}."
+    elif local in tensors.EXISTS and local not in ends:
+        detail = f"{detail} {local} exists where {tensors.EXISTS[local]}."
     else:
-        close = get_close_matches(stages.local_name(name), list(ends), n=3)
-        near = [ends[end] for end in close or list(ends)[-3:]]
+        near = [ends[end] for end in _near(local, list(ends))]
         detail = f"{detail} Near it: {', '.join(near)}."
     return Fault(code="unknown_tensor", detail=detail, place=place, expected=near)
+
+
+def _near(local: str, ends: Sequence[str]) -> list[str]:
+    """Names with the same last part, else names like it, else the last ones there are."""
+    alike = [end for end in ends if end.rpartition(".")[2] == local]
+    return alike or get_close_matches(local, ends, n=3) or list(ends[-3:])
 
 
 def _last_block(listed: Mapping[str, Tensor]) -> int:

@@ -14,6 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
+from compute.types import Bools
+
 Place = tuple[str | int, ...]
 """Where a fault is, as keys and indices from the root of the thing that was checked."""
 
@@ -59,6 +63,20 @@ class ModelError(ComputeError):
 
 MOST_FAULTS = 100
 """Faults beyond so many are not looked for: nobody reads them, and each costs memory."""
+
+_PIECE = 1 << 16
+
+
+def first_entries(wrong: Bools) -> Iterator[tuple[int, ...]]:
+    """The indices of the first `MOST_FAULTS` true entries, looked for piece by piece."""
+    return islice(_true_entries(wrong), MOST_FAULTS)
+
+
+def _true_entries(wrong: Bools) -> Iterator[tuple[int, ...]]:
+    flat = wrong.reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        for at in np.flatnonzero(flat[start : start + _PIECE]).tolist():
+            yield tuple(int(i) for i in np.unravel_index(start + at, wrong.shape))
 
 
 def out_of_range(

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from compute import positions
 from compute.config import ModelConfig
-from compute.errors import MOST_FAULTS, Fault, InputError, Place, refuse_if
+from compute.errors import Fault, InputError, first_entries, refuse_if
 from compute.types import Bools, Inputs, Ints
 
 
@@ -80,9 +78,8 @@ def _position_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
 
 
 def _at(name: str, wrong: Bools, values: Ints, code: str, detail: str) -> Iterator[Fault]:
-    for index in np.argwhere(wrong)[:MOST_FAULTS]:
-        place: Place = (name, *(int(i) for i in index))
-        yield Fault(code=code, detail=detail, place=place, got=int(values[tuple(index)]))
+    for index in first_entries(wrong):
+        yield Fault(code=code, detail=detail, place=(name, *index), got=int(values[index]))
 
 
 def _shape(name: str, detail: str, expected: list[int], got: tuple[int, ...]) -> Fault:

@@ -107,7 +107,7 @@ def _add(
         if reason is None:
             yield from _want(selected, index, meaning, scene, wanted)
         elif meaning.outright:
-            yield _absent(selected.name, meaning.stage, reason, index)
+            yield _absent(meaning.stage, reason, index)
         else:
             absent.update((name, reason) for name in meaning.names())
 
@@ -162,8 +162,8 @@ def _needs_position(stage: Stage, index: int) -> Fault:
     return Fault(code="position_needed", detail=detail, place=(index,), expected="position: [...]")
 
 
-def _absent(asked: str, stage: Stage, reason: str, index: int) -> Fault:
-    detail = f"{asked}: this model has no {stage.name} ({reason}). It exists where {stage.exists}."
+def _absent(stage: Stage, reason: str, index: int) -> Fault:
+    detail = f"This model has no {stage.name}: {reason}. It exists where {stage.exists}."
     return Fault(code="stage_absent", detail=detail, place=(index,), expected=stage.exists)
 
 

@@ -39,21 +39,32 @@ class Tensor:
         return prod(self.shape)
 
 
+_ATTENTION, _FFN = "attention.kind is softmax", "ffn.kind is not none"
+_NORM, _LAYERNORM = "norm.kind is not none", "norm.kind is layernorm"
+
 EXISTS: Mapping[str, str] = {
-    "W_E": "vocab is given",
-    "W_pos": "position.kind is learned",
-    "W_U": "vocab is given and tied is false",
-    "b_U": "unembed_bias is true",
-    "b_Q": "attention.bias (or its q) is true",
-    "b_K": "attention.bias (or its k) is true",
-    "b_V": "attention.bias (or its v) is true",
-    "b_O": "attention.bias (or its o) is true",
-    "W_gate": "ffn.kind is gated",
-    "b_in": "ffn.bias (or its in) is true",
-    "b_gate": "ffn.kind is gated and ffn.bias (or its gate) is true",
-    "b_out": "ffn.bias (or its out) is true",
+    "embed.W_E": "vocab is given",
+    "pos_embed.W_pos": "position.kind is learned",
+    "norm1.weight": f"{_ATTENTION} and {_NORM}",
+    "norm1.bias": f"{_ATTENTION} and {_LAYERNORM}",
+    **dict.fromkeys(("attn.W_Q", "attn.W_K", "attn.W_V", "attn.W_O"), _ATTENTION),
+    "attn.b_Q": "attention.bias (or its q) is true",
+    "attn.b_K": "attention.bias (or its k) is true",
+    "attn.b_V": "attention.bias (or its v) is true",
+    "attn.b_O": "attention.bias (or its o) is true",
+    "norm2.weight": f"{_FFN} and {_NORM}",
+    "norm2.bias": f"{_FFN} and {_LAYERNORM}",
+    **dict.fromkeys(("ffn.W_in", "ffn.W_out"), _FFN),
+    "ffn.W_gate": "ffn.kind is gated",
+    "ffn.b_in": "ffn.bias (or its in) is true",
+    "ffn.b_gate": "ffn.kind is gated and ffn.bias (or its gate) is true",
+    "ffn.b_out": "ffn.bias (or its out) is true",
+    "final_norm.weight": "final_norm is true",
+    "final_norm.bias": f"final_norm is true and {_LAYERNORM}",
+    "unembed.W_U": "vocab is given and tied is false",
+    "unembed.b_U": "unembed_bias is true",
 }
-"""The last part of a tensor's name -> the configs that have it, where not every block does."""
+"""A tensor's name, without its block -> the configs that have it."""
 
 
 @lru_cache(maxsize=32)

@@ -17,7 +17,6 @@ from compute.types import Array
 from schemas.faulty import refuse
 
 _LARGEST = 2**53
-_LOOKED_AT = 16  # entries, of which the first list says how deep the lists are meant to go
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,8 @@ def array(raw: object, kind: Kind, ranks: range) -> Array:
 
     Numbers are finite; whole numbers are 0 to 2^53.
     """
-    shape = _shape(raw, ranks.stop)
-    refuse(_rank_faults(shape, ranks))
+    shape = _shape(raw, ranks)
+    refuse(_rank_faults(raw, shape, ranks))
     flat = _flat(raw, shape)
     values = None if flat is None or not set(map(type, flat)) <= {*kind.types} else _in(kind, flat)
     if values is None:
@@ -52,13 +51,19 @@ def array(raw: object, kind: Kind, ranks: range) -> Array:
     return values.reshape(shape)
 
 
-def _shape(raw: object, most: int) -> tuple[int, ...]:
-    """The length of a list at each depth, down to one level beyond `most`."""
-    shape: list[int] = []
-    while isinstance(raw, list) and len(shape) < most:
-        shape.append(len(raw))
-        raw = next((inner for inner in raw[:_LOOKED_AT] if isinstance(inner, list)), None)
-    return tuple(shape)
+def _shape(raw: object, ranks: range) -> tuple[int, ...]:
+    """The lengths of the lists that come first; where those are not deep enough, of the first
+    lists among the first entries: what is no list there is the fault."""
+    first = _lengths(raw, ranks.stop, looked_at=1)
+    return first if len(first) in ranks else _lengths(raw, ranks.stop, looked_at=16)
+
+
+def _lengths(raw: object, most: int, looked_at: int) -> tuple[int, ...]:
+    lengths: list[int] = []
+    while isinstance(raw, list) and len(lengths) < most:
+        lengths.append(len(raw))
+        raw = next((inner for inner in raw[:looked_at] if isinstance(inner, list)), None)
+    return tuple(lengths)
 
 
 def _flat(raw: object, shape: Sequence[int]) -> list[Any] | None:
@@ -83,8 +88,10 @@ def _in(kind: Kind, flat: list[Any]) -> Array | None:
     return values if np.isfinite(values).all() else None
 
 
-def _rank_faults(shape: Sequence[int], ranks: range) -> Iterator[Fault]:
-    if len(shape) not in ranks:
+def _rank_faults(raw: object, shape: Sequence[int], ranks: range) -> Iterator[Fault]:
+    if raw == []:
+        yield Fault(code="empty", detail="A list here is empty.")
+    elif len(shape) not in ranks:
         levels = " or ".join(map(str, ranks))
         detail = f"The entries are due in lists nested {levels} deep."
         got = len(shape) if len(shape) < ranks.stop else f"{ranks.stop} or more"
@@ -96,7 +103,7 @@ def _faults(raw: object, kind: Kind, shape: Sequence[int], place: Place) -> Iter
     if not shape:
         yield from _element_faults(raw, kind, place)
     elif not isinstance(raw, list):
-        yield Fault(code="wrong_type", detail="A list is due here, as in the first.", place=place)
+        yield Fault(code="wrong_type", detail="A list is due here, as in the others.", place=place)
     elif not raw:
         yield Fault(code="empty", detail="A list here is empty.", place=place)
     else:

@@ -3,7 +3,7 @@
 About a third of the length of nested lists, and exact to the bit.
 """
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from math import prod
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from compute.errors import MOST_FAULTS, Fault, Place
+from compute.errors import Fault, Place, first_entries
 from compute.types import Array
 from schemas.base import Asked
 from schemas.faulty import refuse
@@ -100,9 +100,11 @@ def _encoded_length(size: int) -> int:
 def _decoded(data: str) -> bytes:
     """The bytes; none where it is no base64."""
     try:
-        return b64decode(data, validate=True)
+        decoded = b64decode(data, validate=True)
     except ValueError:
         return b""
+    last = b64encode(decoded[-(len(decoded) % 3 or 3) :]) if decoded else b""
+    return decoded if data.endswith(last.decode()) else b""  # bits left over are no base64
 
 
 def _entry_faults(stored: Array, kind: Kind) -> Iterator[Fault]:
@@ -114,6 +116,6 @@ def _entry_faults(stored: Array, kind: Kind) -> Iterator[Fault]:
     else:
         wrong, rule = ~np.isfinite(stored), "numbers are finite"
     code = "not_finite" if kind is NUMBERS else "out_of_range"
-    for index in np.argwhere(wrong)[:MOST_FAULTS]:
-        detail = f"Entry {[int(i) for i in index]}: {rule}."
+    for index in first_entries(wrong):
+        detail = f"Entry {list(index)}: {rule}."
         yield Fault(code=code, detail=detail, place=("data",))

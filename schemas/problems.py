@@ -32,26 +32,29 @@ class Problem(TypedDict):
     errors: Annotated[list[ProblemFault], Field(description="The faults that were found.")]
 
 
+Count = int | Annotated[str, Field(pattern="^[0-9]+$", description="Beyond 2^53.")]
+
+
 class BrokenLimit(TypedDict):
     """A limit, and what would have been needed."""
 
     name: Annotated[str, Field(description="As in GET /v1/limits.")]
     value: Annotated[int | float, Field(description="The limit.")]
-    got: NotRequired[Annotated[int | float, Field(description="Absent where it is not known.")]]
+    got: NotRequired[Annotated[Count, Field(description="Absent where it is not known.")]]
 
 
 class EstimatePart(TypedDict):
     """What one stage adds to an answer."""
 
     stage: Annotated[str, Field(description="The stage, over all blocks.")]
-    elements: Annotated[int, Field(description="Numbers of it.")]
+    elements: Annotated[Count, Field(description="Numbers of it.")]
 
 
 class Estimate(TypedDict):
     """What the request would have cost, its largest parts first."""
 
-    elements: Annotated[int, Field(description="Numbers in the answer.")]
-    bytes: Annotated[int, Field(description="Memory of the run and its answer.")]
+    elements: Annotated[Count, Field(description="Numbers in the answer.")]
+    bytes: Annotated[Count, Field(description="Memory of the run and its answer.")]
     seconds: Annotated[float, Field(description="A rough guess.")]
     parts: Annotated[list[EstimatePart], Field(description="By stage, the largest first.")]
 

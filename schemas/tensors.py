@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from compute.errors import MOST_FAULTS, Fault, Place
+from compute.errors import Fault, Place, first_entries
 from compute.types import Array, DType
 from schemas import nested, packed
 from schemas.nested import BOOLEANS, NUMBERS, WHOLE_NUMBERS, Kind
@@ -100,6 +100,6 @@ def overflows(values: Array, place: Place) -> list[Fault]:
     """The first entries that are finite as sent and not in the dtype asked for."""
     detail = f"This number is beyond the range of {values.dtype}."
     return [
-        Fault(code="overflow", detail=detail, place=(*place, *(int(i) for i in index)))
-        for index in np.argwhere(~np.isfinite(values))[:MOST_FAULTS]
+        Fault(code="overflow", detail=detail, place=(*place, *index))
+        for index in first_entries(~np.isfinite(values))
     ]

@@ -29,6 +29,13 @@ _KINDS = (
         "Infinity, without a key twice in one object, and at most 200 levels deep.",
     ),
     Kind(
+        "malformed-http",
+        400,
+        "This is no HTTP request",
+        "The first line, a header such as Content-Length, or a chunk of the body is not as RFC "
+        "9112 has it. The connection is closed.",
+    ),
+    Kind(
         "cors-refused",
         400,
         "Not allowed from this origin",
@@ -125,6 +132,13 @@ _KINDS = (
         422,
         "The model cannot be read",
         "The folder of the named model holds something else than a model of a known form.",
+    ),
+    Kind(
+        "head-too-large",
+        431,
+        "The headers are too large",
+        "The first line and the headers have more bytes than the limit head_bytes. The connection "
+        "is closed.",
     ),
     Kind(
         "internal",

@@ -68,7 +68,7 @@ def parse(body: bytes, model: type[Model], settings: Settings) -> Model:
     anything is made of it.
     """
     for name, marks in _COUNTED.items():
-        limits.check(name, sum(map(body.count, marks)), settings, _ADVICE)
+        limits.check(name, sum(map(body.count, marks)), settings, advice=_ADVICE)
     raw = load(body)
     try:
         return model.model_validate(raw)

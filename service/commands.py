@@ -13,28 +13,19 @@ from typing import TextIO
 import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from compute import stages
 from compute.types import AXES
-from service import errors, middleware, pieces, problems, state, traces
+from service import errors, middleware, problems, state, traces
 from service.app import create_app
 from service.picture import screen
+from service.protocol import protocol
 from service.routes.models import listed
 from service.routes.stages import encoded as catalogue
 from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
 
 _LOG = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _DRAIN_SECONDS = 5
-
-
-class Protocol(HttpToolsProtocol):
-    """Uvicorn's HTTP, with connections that a request can close at once."""
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        super().on_message_begin()
-        self.scope["extensions"] = {pieces.ABORT: {"abort": self.transport.abort}}
 
 
 class Server(uvicorn.Server):
@@ -75,7 +66,7 @@ def serve(asked: argparse.Namespace, settings: Settings) -> int:
         app,
         host=settings.host,
         port=settings.port,
-        http=Protocol,
+        http=protocol(settings),
         ws="none",
         lifespan="on",
         log_config=None,

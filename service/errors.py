@@ -5,7 +5,8 @@
     ├── InvalidRequest    ├── UnknownModel    ├── Draining
     ├── UnsupportedMedia  ├── TooLarge        └── Deadline
     ├── NotAcceptable     ├── BodyTooLarge    ├── WrongMethod
-    └── CorsRefused       └── SlowBody
+    ├── MalformedHttp     ├── HeadTooLarge    └── SlowBody
+    └── CorsRefused
 
 Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that refuses our own
 answer among it, is a 500 that tells nothing.
@@ -74,6 +75,22 @@ class CorsRefused(ServiceError):
         super().__init__(Refusal(code="cors-refused"))
 
 
+class MalformedHttp(ServiceError):
+    """What came is no HTTP request."""
+
+    def __init__(self) -> None:
+        super().__init__(Refusal(code="malformed-http"))
+
+
+class HeadTooLarge(ServiceError):
+    """The first line and the headers of a request are longer than the limit."""
+
+    def __init__(self, most: int) -> None:
+        detail = f"The first line and the headers have at most {most:,} bytes."
+        limit: BrokenLimit = {"name": "head_bytes", "value": most}
+        super().__init__(Refusal(code="head-too-large", detail=detail, members={"limit": limit}))
+
+
 class NotFound(ServiceError):
     """There is nothing at this address."""
 
@@ -114,13 +131,12 @@ class TooLarge(ServiceError):
         place: Place = (),
     ) -> None:
         got, value = limit.get("got"), limit["value"]
-        needed = "more" if got is None else f"{got:,}"
+        needed = f"{got:,}" if isinstance(got, int) else "more"
         said = detail or f"{limit['name']} would be {needed}; the limit is {value:,}."
         fault = Fault(code="beyond_limit", detail=said, place=place, expected=value, got=got)
         members: dict[str, object] = {"limit": limit}
         if estimate is not None:
-            parts = sorted(estimate["parts"], key=lambda part: -part["elements"])
-            members["estimate"] = {**estimate, "parts": parts[:_MOST_PARTS]}
+            members["estimate"] = {**estimate, "parts": estimate["parts"][:_MOST_PARTS]}
         if advice is not None:
             members["advice"] = advice
         super().__init__(Refusal(code="beyond-limit", faults=[fault], members=members))

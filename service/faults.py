@@ -137,7 +137,7 @@ def _got(details: ErrorDetails, context: Mapping[str, object]) -> object:
     """A number, true or false, a length or the word for a kind; no text that was sent."""
     told = context.get("got", context.get("actual_length"))
     sent = details["input"]
-    if told is not None or details["type"] == "missing":
+    if told is not None or details["type"] in ("missing", "extra_forbidden"):
         return told
     if isinstance(sent, int | float):
         return sent if abs(sent) <= 2**53 else None  # neither inf nor NaN is

@@ -7,6 +7,8 @@ from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from schemas.tensors import Posted
+
 _LONGEST = 64  # characters of a key that are compared
 
 
@@ -30,18 +32,34 @@ def _keys(models: Sequence[type[BaseModel]]) -> list[str]:
 
 
 def _at(model: type[BaseModel], parents: Sequence[str | int]) -> list[type[BaseModel]]:
-    here = [model]
+    """The models that may stand at a place; the name of a union's member, there, is no key."""
+    here: list[object] = [model]
     for part in parents:
         if isinstance(part, str):
-            fields = [one.model_fields[part] for one in here if part in one.model_fields]
-            here = [found for field in fields for found in _models(field.annotation)]
-    return here
+            here = [found for one in here for found in _below(one, part)] or here
+    return [found for found in here if isinstance(found, type)]
 
 
-def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The request models inside a type: of an optional one, of a list's entries."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _below(one: object, part: str) -> Iterator[object]:
+    """What may stand under a key of a model, or under any name."""
+    if not isinstance(one, type):
+        yield from _objects(get_args(one)[1])
+    elif issubclass(one, BaseModel) and part in one.model_fields:
+        field = one.model_fields[part]
+        for annotation in (field.annotation, *field.metadata):
+            yield from _objects(annotation)
+
+
+def _objects(annotation: object) -> Iterator[object]:
+    """The models and the objects of free names inside a type: of an optional one, of a list's."""
+    if isinstance(annotation, Posted):
+        yield annotation.packed
+    elif get_origin(annotation) is dict or _is_model(annotation):
         yield annotation
-    elif get_origin(annotation) in (Union, UnionType, Annotated, list, dict):
+    elif get_origin(annotation) in (Union, UnionType, Annotated, list):
         for inner in get_args(annotation):
-            yield from _models(inner)
+            yield from _objects(inner)
+
+
+def _is_model(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

@@ -15,10 +15,12 @@ from pydantic import JsonValue
 from compute import cost, selection
 from compute.config import ModelConfig
 from compute.cost import Cost
+from compute.errors import Place
 from compute.selection import Scene, Selection, Wanted
 from compute.types import AXES, DType, Inputs, Selected
 from schemas.inputs import InputAsked
-from schemas.problems import Advice, Estimate
+from schemas.model import ModelAsked
+from schemas.problems import Advice, BrokenLimit, Estimate
 from schemas.trace import TraceRequest
 from service.errors import TooLarge
 from service.settings import Settings
@@ -26,6 +28,7 @@ from service.settings import Settings
 TEXT_BYTES = {"float32": 12, "float64": 21}
 """Bytes of JSON a number takes, a little above the mean of bell-shaped numbers."""
 
+_READ = ("tensor", "token_ids", "text")
 _MOST_ADVICE = 4096  # bytes: a problem is short, and tells its limit and estimate too
 
 USE = ("logits", "resid_post", "attn.pattern", "attn_out", "ffn_out", "resid_pre", "resid_mid")
@@ -51,35 +54,52 @@ class Work:
         return cost.estimate(scene.config, self.selected, scene.lengths, self.dtype)
 
 
-def check_config(config: ModelConfig, settings: Settings) -> None:
+def check_config(config: ModelConfig, request: TraceRequest, settings: Settings) -> None:
     """Raise TooLarge for a model beyond d_model or blocks."""
-    check("d_model", config.d_model, settings)
-    check("blocks", config.n_layers, settings)
+    check("d_model", config.d_model, settings, place=_of_model(request.model, "d_model"))
+    check("blocks", config.n_layers, settings, place=_of_model(request.model, "n_layers"))
+
+
+def _of_model(asked: ModelAsked, field: str) -> Place:
+    """Where a request says a field of the config, or names the model that has it."""
+    if asked.config is not None and field in asked.config.model_fields_set:
+        return ("model", "config", field)
+    return ("model", "name" if asked.name is not None else "preset")
 
 
 def check_ranks(request: TraceRequest, settings: Settings) -> None:
     """Raise TooLarge for a posted tensor nested deeper than rank."""
-    posted = [*request.model.weights.tensors.values(), request.input.tensor]
-    ranks = [values.ndim for values in posted if values is not None]
-    check("rank", max(ranks, default=0), settings)
+    weights = request.model.weights.tensors.items()
+    posted: dict[Place, int] = {
+        ("model", "weights", "tensors", name): values.ndim for name, values in weights
+    }
+    if request.input.tensor is not None:
+        posted["input", "tensor"] = request.input.tensor.ndim
+    for place, rank in posted.items():
+        check("rank", rank, settings, place=place)
 
 
 def check_texts(asked: InputAsked, settings: Settings) -> None:
     """Raise TooLarge for more texts than batch, before any is made into tokens."""
-    check("batch", 1 if asked.text is None else len(asked.text.strings), settings)
+    texts = 1 if asked.text is None else len(asked.text.strings)
+    check("batch", texts, settings, place=("input", "text"))
 
 
-def check_input(read: Inputs, settings: Settings) -> None:
+def check_input(read: Inputs, asked: InputAsked, settings: Settings) -> None:
     """Raise TooLarge for an input beyond positions or batch."""
-    check("positions", read.positions, settings)
-    check("batch", read.batch or 1, settings)
+    place = ("input", next(name for name in _READ if getattr(asked, name) is not None))
+    check("positions", read.positions, settings, place=place)
+    check("batch", read.batch or 1, settings, place=place)
 
 
-def check(name: str, got: int, settings: Settings, advice: Advice | None = None) -> None:
+def check(
+    name: str, got: int, settings: Settings, *, place: Place = (), advice: Advice | None = None
+) -> None:
     """Raise TooLarge where there are more than the limit of this name allows."""
     most = getattr(settings, name)
     if got > most:
-        raise TooLarge(limit={"name": name, "value": most, "got": got}, advice=advice)
+        limit: BrokenLimit = {"name": name, "value": most, "got": got}
+        raise TooLarge(limit=limit, advice=advice, place=place)
 
 
 def check_work(work: Work, settings: Settings) -> None:

@@ -26,6 +26,7 @@ _PROBLEM_TYPES = (Problem, LimitProblem, UnknownModelProblem)
 _SPECIAL = {
     "body-too-large": LimitProblem,
     "beyond-limit": LimitProblem,
+    "head-too-large": LimitProblem,
     "unknown-model": UnknownModelProblem,
 }
 _EXAMPLES: Mapping[str, Json] = {
@@ -40,7 +41,7 @@ _EXAMPLES: Mapping[str, Json] = {
         },
         "advice": {"select": ["blocks.*.resid_post"]},
     },
-    "unknown-model": {"models": ["eiffel-toy", "letter-sort"]},
+    "unknown-model": {"models": ["eiffel-toy", "induction", "letter-sort"]},
 }
 
 OF_A_BODY = (

@@ -71,7 +71,7 @@ def plan(
     asked, dtype = request.model, request.dtype
     checkpoint = None if asked.name is None else store.get(asked.name)
     config = _config(request, checkpoint)
-    limits.check_config(config, settings)
+    limits.check_config(config, request, settings)
     read, real = _inputs(request.input, dtype, checkpoint)
     work = _weighed(request, config, read, settings)
     brought = _brought(config, asked.weights, dtype)
@@ -92,7 +92,7 @@ def _weighed(
     request: TraceRequest, config: ModelConfig, read: Inputs, settings: Settings
 ) -> limits.Work:
     """The selection against the model and the input, all of it within the limits."""
-    limits.check_input(read, settings)
+    limits.check_input(read, request.input, settings)
     with _in_text(request.input):
         inputs.check(read, config)
     lengths = stages.dimensions(config, read.positions, read.batch)

@@ -66,7 +66,7 @@ def problem(refusal: Refusal, most: int) -> Problem:
         "errors_total": total,
         "errors": [_listed(fault) for fault in refusal.faults[:most]],
     }
-    return cast(Problem, {**body, **refusal.members})
+    return cast(Problem, {**body, **{key: _exact(m) for key, m in refusal.members.items()}})
 
 
 def encode(body: Problem) -> bytes:
@@ -102,6 +102,8 @@ def _exact(value: object) -> JsonValue:
     """The value as JSON; a whole number beyond 2^53 as a string, which keeps its digits."""
     if isinstance(value, list | tuple):
         return [_exact(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _exact(inner) for key, inner in value.items()}
     beyond = type(value) is int and abs(value) > 2**53
     return cast(JsonValue, str(value) if beyond else value)
 

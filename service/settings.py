@@ -57,6 +57,19 @@ class Settings(BaseSettings):
         default="info", description="The least serious log lines that are written."
     )
 
+    head_bytes: int = Field(
+        default=64 << 10,
+        ge=1024,
+        description="The longest head of a request: its first line and headers.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    head_seconds: float = Field(
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest a client may take to send a head.",
+        json_schema_extra={"unit": "seconds"},
+    )
     body_bytes: int = Field(
         default=16 * MIB,
         ge=1,

@@ -63,7 +63,7 @@ def packed(values: np.ndarray, **changes: object) -> dict[str, Any]:
         ([[]], [((0,), "empty")]),
         ([[], [1]], [((0,), "empty")]),
         ([[1], []], [((1,), "empty")]),
-        ([], [((), "rank_mismatch")]),
+        ([], [((), "empty")]),
         ([1, 2], [((), "rank_mismatch")]),
         (1, [((), "rank_mismatch")]),
         ("1", [((), "rank_mismatch")]),
@@ -71,7 +71,9 @@ def packed(values: np.ndarray, **changes: object) -> dict[str, Any]:
         ([None, [1, 2]], [((0,), "wrong_type")]),
         ([[[1, 2]], [[3], [4, 5]]], [((1,), "ragged"), ((1, 0), "ragged")]),
         ([[1, {"a": 2}]], [((0, 1), "wrong_type")]),
-        ([[1, [2]]], [((0, 0), "wrong_type")]),
+        ([[1, [2]]], [((0, 1), "wrong_type")]),
+        ([[1, 2, [3]], [4, 5, 6]], [((0, 2), "wrong_type")]),
+        ([7, [1, 2]], [((0,), "wrong_type")]),
         ([[float("inf"), 10**400]], [((0, 0), "not_finite"), ((0, 1), "not_finite")]),
     ],
 )  # fmt: skip
@@ -148,6 +150,7 @@ ONES = np.ones((2, 3), np.float32)
         ({"data": "AAAA\n" * 6 + "AA"}, [(("data",), "not_base64")]),
         ({"data": "=" * 32}, [(("data",), "not_base64")]),
         ({"data": "A" * 30 + "=="}, [(("data",), "not_base64")]),
+        ({"shape": [1, 2], "data": "AACAPwAAAD9="}, [(("data",), "not_base64")]),  # a bit left over
     ],
 )
 def test_fault_of_a_packed_tensor_is_at_its_key(

@@ -17,10 +17,11 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from service.admission import Admission
-from service.commands import Protocol
 from service.errors import Busy
 from service.held import Held
 from service.pieces import CHUNK_BYTES, JsonPieces
+from service.protocol import protocol
+from service.settings import Settings
 
 STEP = 0.005
 PATIENCE = 10
@@ -47,7 +48,7 @@ MakeApp = Callable[..., FastAPI]
 def served(app: FastAPI) -> Iterator[int]:
     """The port of a server that runs the application in a thread; afterwards nothing is held."""
     config = uvicorn.Config(
-        app, port=0, http=Protocol, ws="none", log_config=None, access_log=False
+        app, port=0, http=protocol(Settings()), ws="none", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -177,7 +177,6 @@ def test_weights_that_do_not_fit_are_reported_all_at_once(
             {"d_model": 4, "attention": {"n_heads": 3, "n_kv_heads": 2, "d_head": 2}},
             "attention/n_kv_heads",
         ),
-        ({"d_model": 4, "attention": {}}, "attention/n_heads"),
         ({"d_model": 4, "attention": {"kind": "none"}, "ffn": {"kind": "none"}}, "ffn/kind"),
         ({**CONFIG, "position": {"kind": "learned"}}, "position/n_positions"),
         ({**CONFIG, "position": {"kind": "none", "theta": 10}}, "position/theta"),
@@ -276,7 +275,11 @@ def test_unknown_model_names_those_there_are(
     client: TestClient, assert_problem: AssertProblem
 ) -> None:
     response = client.post("/v1/trace", json=request(model={"name": "eiffel"}))
-    assert assert_problem(response, "unknown-model")["models"] == ["eiffel-toy", "letter-sort"]
+    assert assert_problem(response, "unknown-model")["models"] == [
+        "eiffel-toy",
+        "induction",
+        "letter-sort",
+    ]
     assert_problem(client.get("/v1/models/none"), "unknown-model")
 
 
@@ -320,7 +323,7 @@ def test_unknown_stage_is_answered_with_the_reason(
         ({"input": {**INPUT, "zzz": 1}}, "tensor, token_ids, text"),
         ({"select": [{"name": "A", "heads": [0]}]}, "Near it: head"),
         ({"model": {"config": {**CONFIG, "norm": "none"}}}, "Its keys: kind, placement"),
-        ({"model": "letter-sort"}, "Its keys: name, config"),
+        ({"model": "letter-sort"}, "Its keys: name, preset, config"),
         ({"model": {"config": {**CONFIG, "ffn": {"bias": {"inn": True}}}}}, "Near it: in"),
     ],
 )
@@ -332,9 +335,10 @@ def test_misspelt_key_is_answered_with_its_neighbours(
 
 
 def test_forgotten_head_count_is_named(client: TestClient, assert_problem: AssertProblem) -> None:
-    model = {"config": {"d_model": 4}}
-    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "config-rule")
-    assert pointers(body) == ["/model/config/attention/n_heads"]
+    for model in ({"config": {"d_model": 4}}, {"config": {"d_model": 4, "attention": {}}}):
+        response = client.post("/v1/trace", json=request(model=model))
+        body = assert_problem(response, "invalid-request")
+        assert pointers(body) == ["/model/config/attention/n_heads"]
 
 
 def test_tensor_of_another_config_is_answered_with_when_it_exists(
