@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import anyio
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 
-from service import __version__, docs_page, errors, middleware, state
+from service import __version__, docs_page, errors, idle, middleware, state
 from service.routes import limits, models, operations, presets, stages, trace
 from service.settings import Settings
 
@@ -68,5 +69,9 @@ def _around(settings: Settings) -> list[Middleware]:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
-    app.state.glassblock.admission.drain()
+    here: state.State = app.state.glassblock
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(idle.give_back, here.admission, here.held)
+        yield
+        tasks.cancel_scope.cancel()
+    here.admission.drain()

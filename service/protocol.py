@@ -65,10 +65,23 @@ class Protocol(HttpToolsProtocol):
         """Answer by hand, since no request came about, and close."""
         refusal = error.refusal
         body = problems.encode(problems.problem(refusal, 1))
-        head = f"content-type: {problems.MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
-        lines = STATUS_LINE[refusal.status], head.encode(), b"connection: close\r\n\r\n", body
-        self.transport.write(b"".join(lines))
+        headers = {
+            "content-type": problems.MEDIA_TYPE,
+            "content-length": str(len(body)),
+            "connection": "close",
+            **self._cors(),
+        }
+        lines = [f"{name}: {value}\r\n".encode() for name, value in headers.items()]
+        self.transport.write(b"".join([STATUS_LINE[refusal.status], *lines, b"\r\n", body]))
         self.transport.close()
+
+    def _cors(self) -> dict[str, str]:
+        """What lets a page that may read answers read this one."""
+        origin = dict(self.headers or []).get(b"origin", b"").decode("ascii", "replace")
+        allowed = self._settings.cors_origins
+        if origin in allowed or (origin and "*" in allowed):
+            return {"access-control-allow-origin": origin, "vary": "Origin"}
+        return {}
 
     def _wait_for_head(self) -> None:
         self._wait_no_longer()

@@ -16,6 +16,9 @@ from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
 _PATIENCE = 60
+_SERVE = (ROOT / "scripts" / "serve").read_text("utf-8")
+_AS_SERVED = dict(re.findall(r"\b((?:MALLOC|OPENBLAS|OMP)_\w+)=(\d+)", _SERVE))
+"""The environment that scripts/serve, like the image, gives the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def service(log: IO[bytes] | None = None, **settings: str) -> Iterator[Service]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     chosen = {f"GLASSBLOCK_{name.upper()}": value for name, value in settings.items()}
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "GLASSBLOCK_LOG_LEVEL": "error"}
+    environment = {**os.environ, **_AS_SERVED, "GLASSBLOCK_LOG_LEVEL": "error"}
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, env=environment | chosen, stderr=log) as process:
         started = Service(process, port)
