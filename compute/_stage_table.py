@@ -67,9 +67,8 @@ def _norm_stages(
     *,
     at_model: bool = False,
 ) -> tuple[Stage, Stage, Stage]:
-    """A norm's three stages. TransformerLens' hook_normalized is after gain and bias for
-    LayerNorm and before the gain for RMSNorm; each alias follows it."""
-    normalized = f"{transformer_lens}.hook_normalized"
+    """A norm's three stages. TransformerLens' hook_normalized is before gain and bias since 3.0,
+    for either kind of norm."""
     # fmt: off
     return (
         _stage(f"{name}.scale", None, "n 1", absent,
@@ -81,12 +80,12 @@ def _norm_stages(
                ("normalized = (x - mean(x)) / scale (RMSNorm: x / scale)",
                 r"\hat{x} = (x - \mu) / \sigma"),
                "Each row normalized, before gain and bias.",
-               {"transformer_lens": ((normalized, "rmsnorm"),)}, at_model=at_model),
+               {"transformer_lens": (f"{transformer_lens}.hook_normalized",)}, at_model=at_model),
         _stage(f"{name}.out", symbol, "n d", absent,
                ("out = normalized · (gain_offset + weight) + bias",
                 r"\hat{x} \odot g + b"),
                meaning,
-               {"transformer_lens": ((normalized, "layernorm"),), **read_as}, at_model=at_model),
+               read_as, at_model=at_model),
     )
 
 

@@ -22,8 +22,9 @@ follows that library's meaning. Notes:
 
 - Hugging Face's `hidden_states[l]` is `blocks.{l}.resid_pre`; its last entry is
   `final_norm.out`, where the model has a final norm.
-- TransformerLens' `hook_normalized` is after gain and bias for LayerNorm, before the gain for
-  RMSNorm. Its `hook_scale` needs its module's name in front (`ln1.hook_scale`).
+- TransformerLens' `hook_normalized` is before gain and bias, as it has been since its 3.0 (up to
+  2.18 it was after them for LayerNorm). It needs its module's name in front
+  (`ln1.hook_normalized`), as does `hook_scale`.
 - In a post-norm block TransformerLens' `hook_resid_mid` and `hook_resid_post` are the sums before
   the norms: our `attn_sum` and `ffn_sum`. `norm1.out` has no symbol there.
 - In a gated ffn TransformerLens' `hook_pre` is the gate and `hook_pre_linear` our `ffn.up`; it adds

@@ -51,7 +51,7 @@ EVERY = tuple(range(12))
         ("Q K^T", "attn.dots", EVERY),
         ("attn.source_out", "attn.source_out", EVERY),
         ("logits", "logits", (0,)),
-        ("ln_final.hook_normalized", "final_norm.out", (0,)),
+        ("ln_final.hook_normalized", "final_norm.normalized", (0,)),
         ("inputs_embeds", "embed", (0,)),
     ],
 )
@@ -63,7 +63,14 @@ def test_one_spelling_means_one_stage(spelled: str, stage: str, layers: tuple[in
     "spelled",
     [
         *("a", "ATTN.Z", "q k^t", "Attn.pattern"),  # case-sensitive
-        *("out", "scale", "normalized", "hook_scale", "hook_normalized"),  # of several norms
+        *(
+            "out",
+            "scale",
+            "normalized",
+            "hook_scale",
+            "hook_normalized",
+            "hook_out",
+        ),  # of several norms
         *("blocks.12.attn.z", "blocks.-1.attn.z", "blocks.01.attn.z", "blocks.x.attn.z"),
         *("blocks..attn.z", "blocks.0.", "blocks.", "block.0.attn.z", "blocks.0.attn"),
         *("blocks.0.logits", "blocks.*.final_norm.out"),  # not of a block

@@ -137,10 +137,9 @@ GATED = {"kind": "gated", "bias": {"in": False, "gate": False, "out": False}}
         ("hook_pre", both(**GATED), "ffn.gate"),
         ("mlp.hook_pre_linear", both(**GATED), "ffn.up"),
         ("mlp.hook_post", both(**GATED), "ffn.hidden"),
-        ("ln1.hook_normalized", both(), "norm1.out"),
+        ("ln1.hook_normalized", both(), "norm1.normalized"),
         ("ln1.hook_normalized", both("rmsnorm"), "norm1.normalized"),
-        ("ln2.hook_normalized", both(), "norm2.out"),
-        ("ln2.hook_normalized", both("rmsnorm"), "norm2.normalized"),
+        ("ln2.hook_normalized", both(), "norm2.normalized"),
         ("U", both(), "norm1.out"),
         ("F", both(), "norm2.out"),
         ("X", both(placement="post"), "resid_pre"),
@@ -158,10 +157,9 @@ def test_an_alias_means_what_its_own_library_means_by_it(
     assert means(spelling, config) == stage
 
 
-def test_the_readouts_alias_follows_the_kind_of_norm_too() -> None:
-    for kind, stage in (("layernorm", "final_norm.out"), ("rmsnorm", "final_norm.normalized")):
-        above = {"vocab": 11, "final_norm": True}
-        assert means("ln_final.hook_normalized", both(kind) | above) == stage
+def test_the_final_norm_has_an_alias_too() -> None:
+    above = both() | {"vocab": 11, "final_norm": True}
+    assert means("ln_final.hook_normalized", above) == "final_norm.normalized"
 
 
 def test_inputs_say_how_long_they_are() -> None:

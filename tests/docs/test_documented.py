@@ -11,14 +11,14 @@ from compute import _identity_routes, config, tensors
 from compute.stages import STAGES, Stage
 from compute.types import EditOp
 from schemas.answers import TraceAnswer
-from schemas.inputs import InputAsked
-from schemas.model import (
+from schemas.config import (
     AttentionAsked,
     ConfigAsked,
     FfnAsked,
     NormAsked,
     PositionAsked,
 )
+from schemas.inputs import InputAsked
 from schemas.trace import TraceRequest
 from schemas.weights import WeightsAsked
 from service.app import create_app
