@@ -1,12 +1,15 @@
 """How near to the reference a stage has to be, and beside what size."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from compute.types import DType
-from oracle import forward
+from oracle import forward, functions
 from oracle.functions import Array
 
 
@@ -28,32 +31,77 @@ def sizes(config: Mapping[str, Any], exact: Mapping[str, Array]) -> dict[str, fl
 
 
 def shaken(
-    config: Mapping[str, Any], weights: Mapping[str, Array], inputs: Mapping[str, Any]
+    config: Mapping[str, Any],
+    weights: Mapping[str, Array],
+    inputs: Mapping[str, Any],
+    dtype: DType,
 ) -> dict[str, float]:
-    """How far each stage of the reference moves when its weights and rows are rounded otherwise.
+    """How far each stage of the reference moves when it is rounded otherwise.
 
-    Each number is off by up to 16 roundings of float32, as the arithmetic's own roundings make
-    it. Where the terms of a sum cancel, as where a stage is one number, this is what float32 can
-    know of it.
+    Weights and rows, and the terms of each norm, product and activation, are off by up to 16
+    roundings of a dtype, at random. Where terms cancel, as where a stage is one number, where a
+    norm subtracts a mean much larger than what is left, or in the tail of an activation, this is
+    what the dtype can know of a stage.
     """
     exact = forward.trace(config, weights, **inputs)
-    rng = np.random.default_rng(0)
+    shake = _Shake(np.random.default_rng(0), 16 * float(np.finfo(dtype).epsneg))
     moved = dict.fromkeys(exact, 0.0)
-    for _ in range(_SHAKES):
-        rows = {name: _off(rng, v) if name == "tensor" else v for name, v in inputs.items()}
-        other = forward.trace(config, {n: _off(rng, v) for n, v in weights.items()}, **rows)
-        for name, value in exact.items():
-            finite = np.isfinite(value)
-            apart = np.abs(other[name][finite] - value[finite])
-            moved[name] = max(moved[name], float(apart.max(initial=0.0)))
+    with _shaky_functions(shake):
+        for _ in range(_SHAKES):
+            rows = {n: shake.off(v) if n == "tensor" else v for n, v in inputs.items()}
+            other = forward.trace(config, {n: shake.off(v) for n, v in weights.items()}, **rows)
+            for name, value in exact.items():
+                finite = np.isfinite(value)
+                apart = np.abs(other[name][finite] - value[finite])
+                moved[name] = max(moved[name], float(apart.max(initial=0.0)))
     return moved
 
 
 _SHAKES = 8
 
 
-def _off(rng: np.random.Generator, values: Array) -> Array:
-    return values * (1 + 16 * 2.0**-24 * rng.uniform(-1, 1, values.shape))
+@dataclass(frozen=True, slots=True)
+class _Shake:
+    """Random roundings of a size."""
+
+    rng: np.random.Generator
+    size: float
+
+    def of(self, terms: Array) -> Array:
+        """How far sums of terms this large may be off."""
+        return terms * self.size * self.rng.uniform(-1, 1, np.shape(terms))
+
+    def off(self, values: Array) -> Array:
+        """The values, rounded otherwise."""
+        return values + self.of(values)
+
+
+@contextmanager
+def _shaky_functions(shake: _Shake) -> Iterator[None]:
+    """The reference's functions, each result off by roundings of its largest term."""
+    layer_norm, rms_norm = functions.layer_norm, functions.rms_norm
+    project, activate = functions.project, functions.activate
+
+    def shaky_layer_norm(x: Array, eps: float) -> Array:
+        largest = np.full(x.shape, np.abs(x).max())
+        return layer_norm(x, eps) + shake.of(largest / functions.layer_norm_scale(x, eps))
+
+    def shaky_rms_norm(x: Array, eps: float) -> Array:
+        return shake.off(rms_norm(x, eps))
+
+    def shaky_project(x: Array, matrix: Array, bias: Array) -> Array:
+        return project(x, matrix, bias) + shake.of(np.abs(x) @ np.abs(matrix) + np.abs(bias))
+
+    def shaky_activate(name: str, x: Array) -> Array:
+        return activate(name, x) + shake.of(x)  # of x (1 + erf(...))
+
+    with (
+        patch.object(functions, "activate", shaky_activate),
+        patch.object(functions, "layer_norm", shaky_layer_norm),
+        patch.object(functions, "rms_norm", shaky_rms_norm),
+        patch.object(functions, "project", shaky_project),
+    ):
+        yield
 
 
 def _size(name: str, exact: Mapping[str, Array], scale: float) -> float:
