@@ -77,9 +77,13 @@ def identity(dtype: DType, gain_offset: float) -> Source:
     return source
 
 
-def zeros(dtype: DType) -> Source:
-    """Every number 0, gains too."""
-    return lambda tensor: np.zeros(tensor.shape, dtype)
+def zeros(dtype: DType, gain_offset: float) -> Source:
+    """Every matrix, table and bias 0, gains 1: blocks that pass the stream on as it is."""
+
+    def source(tensor: Tensor) -> Array:
+        return np.full(tensor.shape, 1.0 - gain_offset if tensor.role == "gain" else 0.0, dtype)
+
+    return source
 
 
 def _eye(tensor: Tensor, dtype: DType) -> Array:

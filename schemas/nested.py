@@ -94,6 +94,8 @@ def _rank_faults(raw: object, shape: Sequence[int], ranks: range) -> Iterator[Fa
     elif len(shape) not in ranks:
         levels = " or ".join(map(str, ranks))
         detail = f"The entries are due in lists nested {levels} deep."
+        if isinstance(raw, str):
+            detail += " As base64 it is an object of dtype, shape and data."
         got = len(shape) if len(shape) < ranks.stop else f"{ranks.stop} or more"
         yield Fault(code="rank_mismatch", detail=detail, expected=list(ranks), got=got)
 

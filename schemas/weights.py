@@ -53,7 +53,7 @@ class WeightsAsked(Asked):
     init: Literal["seeded", "identity", "zeros"] | None = Field(
         default=None,
         description="seeded: bell-shaped numbers from the seed and each tensor's name, the same "
-        "everywhere; identity: heads read and write their own coordinates; zeros. "
+        "everywhere; identity: heads read and write their own coordinates; zeros: all 0, gains 1. "
         "Default for a config: seeded. A named model brings its own.",
     )
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] | None = Field(

@@ -4,19 +4,17 @@ A body that is refused before it was read is discarded by the server as it arriv
 connection stays usable; after a 408 it is closed.
 """
 
-import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
-import jiter
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from schemas.problems import Advice
-from service import errors, limits
+from service import errors, json_text, limits
 from service.held import Held
 from service.settings import Settings
 
@@ -29,15 +27,6 @@ _COUNTED = {"body_lists": (b"[", b"{"), "body_keys": (b":",), "body_values": (b"
 _ADVICE: Advice = {
     "text": "Send a large tensor as base64: an object of dtype, shape and data in its place."
 }
-
-_NOT_JSON = "The body is not JSON:"
-_RULES = {
-    "Detected duplicate key": "A key stands twice in one object, near",
-    "recursion limit exceeded": "The body is nested too deep, at",
-    "number out of range": "A number has too many digits, at",
-}
-"""How the parser's message begins -> what a client is told; the message itself may quote."""
-_PLACE = re.compile(r"at line (\d+) column (\d+)$")
 
 
 @asynccontextmanager
@@ -69,21 +58,11 @@ def parse(body: bytes, model: type[Model], settings: Settings) -> Model:
     """
     for name, marks in _COUNTED.items():
         limits.check(name, sum(map(body.count, marks)), settings, advice=_ADVICE)
-    raw = load(body)
+    raw = json_text.load(body)
     try:
         return model.model_validate(raw)
     except ValidationError as error:
         raise errors.InvalidRequest(error, raw, model) from None
-
-
-def load(body: bytes) -> object:
-    """The body as JSON; MalformedJson says where it stops being JSON and quotes nothing."""
-    try:
-        return jiter.from_json(
-            body, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True
-        )
-    except ValueError as error:
-        raise errors.MalformedJson(_what_is_wrong(body, str(error))) from None
 
 
 def acceptable(accept: Iterable[str], media: str) -> bool:
@@ -160,17 +139,3 @@ async def _counted(request: Request, most: int) -> bytes:
             raise errors.BodyTooLarge(most)
         body += chunk
     return bytes(body)
-
-
-def _what_is_wrong(body: bytes, found: str) -> str:
-    if not body.strip():
-        return "The body is empty."
-    if body.startswith(b"\xef\xbb\xbf"):
-        return "The body begins with a byte order mark; leave it out."
-    try:
-        body.decode()
-    except UnicodeDecodeError as not_text:
-        return f"The body is not UTF-8: byte {not_text.start} begins no character."
-    rule = next((words for sign, words in _RULES.items() if found.startswith(sign)), _NOT_JSON)
-    place = _PLACE.search(found)
-    return f"{rule} line {place[1]}, column {place[2]}." if place else f"{rule}."

@@ -20,7 +20,6 @@ _OBJECT, _LIST = "An object is due here.", "A list is due here."
 _NOT_VALID = "This value is not valid here."
 DETAILS: Mapping[str, str] = MappingProxyType(
     {
-        "missing": "This key is needed.",
         "extra_forbidden": "There is no such key here.",
         "model_type": _OBJECT,
         "model_attributes_type": _OBJECT,
@@ -110,6 +109,8 @@ def _holds(here: object, part: str | int) -> bool:
 
 
 def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
+    if details["type"] == "missing":
+        return f"{details['loc'][-1]} is needed here."
     if details["type"] in DETAILS:
         return DETAILS[details["type"]].format_map(context)
     raised = context.get("error")
@@ -124,7 +125,8 @@ def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
 def _advice(details: ErrorDetails, model: type[BaseModel]) -> str:
     if details["type"] == "model_type":
         names = keys.of(model, details["loc"])
-        return f" Its keys: {', '.join(names)}." if names else ""
+        off = " An object with kind = none switches it off." if "kind" in names else ""
+        return f" Its keys: {', '.join(names)}.{off}" if names else ""
     return keys.advice(model, details["loc"]) if details["type"] == "extra_forbidden" else ""
 
 

@@ -3,23 +3,46 @@
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from types import UnionType
-from typing import Annotated, Union, get_args, get_origin
+from typing import Annotated, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 
+from schemas.packed import Packed
 from schemas.tensors import Posted
 
 _LONGEST = 64  # characters of a key that are compared
+_MOST_HOMES = 3
+_A_SLIP = 0.85  # so much alike (tensor, tensors) it is a slip, not a key of elsewhere
 
 
 def advice(model: type[BaseModel], location: Sequence[str | int]) -> str:
-    """The keys near an unknown one, or all there are at its place; empty where none is known."""
+    """Where an unknown key belongs, or the keys near it, or all there are at its place.
+
+    Empty where no keys are known.
+    """
     *parents, wrong = location
-    keys = _keys(_at(model, parents))
+    keys, written = _keys(_at(model, parents)), str(wrong)[:_LONGEST]
     if not keys:
         return ""
-    near = get_close_matches(str(wrong)[:_LONGEST], keys, n=3)
+    homes = sorted(_homes(model, written), key=len)
+    if homes and not get_close_matches(written, keys, cutoff=_A_SLIP):
+        return f" It belongs at {' or '.join(homes[:_MOST_HOMES])}."
+    if "." in written and "tensors" in keys:
+        return " Tensors by their names belong in tensors."
+    near = get_close_matches(written, keys, n=3)
     return f" Near it: {', '.join(near)}." if near else f" The keys here: {', '.join(keys)}."
+
+
+def _homes(model: type[BaseModel], key: str, above: str = "") -> Iterator[str]:
+    """The places of a key, as pointers, in the objects of a request that have fixed keys."""
+    if issubclass(model, Packed):
+        return
+    for name, field in model.model_fields.items():
+        at = f"{above}/{field.alias or name}"
+        if key == (field.alias or name):
+            yield at
+        for inner in filter(_is_model, _objects(field.annotation, listed=False)):
+            yield from _homes(cast(type[BaseModel], inner), key, at)
 
 
 def of(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
@@ -50,15 +73,16 @@ def _below(one: object, part: str) -> Iterator[object]:
             yield from _objects(annotation)
 
 
-def _objects(annotation: object) -> Iterator[object]:
-    """The models and the objects of free names inside a type: of an optional one, of a list's."""
+def _objects(annotation: object, *, listed: bool = True) -> Iterator[object]:
+    """The models and the objects of free names inside a type: of an optional one, of a list's
+    where those are looked into."""
     if isinstance(annotation, Posted):
         yield annotation.packed
     elif get_origin(annotation) is dict or _is_model(annotation):
         yield annotation
-    elif get_origin(annotation) in (Union, UnionType, Annotated, list):
+    elif get_origin(annotation) in (Union, UnionType, Annotated, *([list] if listed else [])):
         for inner in get_args(annotation):
-            yield from _objects(inner)
+            yield from _objects(inner, listed=listed)
 
 
 def _is_model(annotation: object) -> bool:

@@ -175,7 +175,7 @@ def _initial(
     if asked.init == "identity":
         return initial.identity(dtype, gain_offset)
     if asked.init == "zeros":
-        return initial.zeros(dtype)
+        return initial.zeros(dtype, gain_offset)
     return initial.seeded(asked.seed or 0, dtype, gain_offset, check)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compute.errors import ComputeError
 from compute.trace import Trace, identities_of, trace
 from schemas.trace import TraceRequest
-from service import bodies, encoding, errors, views
+from service import bodies, encoding, errors, json_text, views
 from service.plans import Plan, plan
 from service.state import State
 
@@ -27,7 +27,7 @@ def answer(body: bytes, state: State, check: Callable[[], None]) -> Answer:
     try:
         planned = plan(request, state.store, state.settings, check)
     except ComputeError as error:
-        raise errors.in_body(error, bodies.load(body)) from error
+        raise errors.in_body(error, json_text.load(body)) from error
     clock.append(time.perf_counter())
     traced = trace(planned.run)
     after = _after(planned, traced, request.identities)

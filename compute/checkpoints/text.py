@@ -59,7 +59,9 @@ class Text:
         try:
             return self.tokenizer.encode(text, add_special_tokens=special_tokens).ids
         except Exception as error:  # the library raises bare Exception for a token it lacks
-            detail = f"The text holds a token that is not in the vocabulary ({self._some()})."
+            at_which = self._first_unknown(text)
+            where = "The text holds" if at_which is None else f"At character {at_which} stands"
+            detail = f"{where} what is no token of this model; its tokens are {self._some()}."
             raise InputError(
                 [Fault(code="out_of_vocabulary", detail=detail, place=("text", at))]
             ) from error
@@ -68,6 +70,13 @@ class Text:
         """The tokens of the smallest ids."""
         vocabulary = sorted(self.tokenizer.get_vocab().items(), key=lambda item: item[1])
         return [token for token, _ in vocabulary[:count]]
+
+    def _first_unknown(self, text: str) -> int | None:
+        """Where, counted from 0, the first piece begins that is no token; None if none is found."""
+        splitter = self.tokenizer.pre_tokenizer
+        pieces = [] if splitter is None else splitter.pre_tokenize_str(text)
+        unknown = (at[0] for piece, at in pieces if self.tokenizer.token_to_id(piece) is None)
+        return next(unknown, None)
 
     @property
     def vocabulary_size(self) -> int:

@@ -137,12 +137,13 @@ def test_seeded_gains_are_near_1_with_their_offset_added() -> None:
 # Identity and zeros.
 
 
-def test_zeros_are_zeros_of_every_tensor() -> None:
+@pytest.mark.parametrize("gain_offset", [0.0, 1.0])
+def test_zeros_are_zeros_of_every_tensor_and_gains_of_one(gain_offset: float) -> None:
     for seed in range(0, 40, 5):
         for tensor in tensors.tensors(config_json.from_json(random_case(seed).config)).values():
-            made = initial.zeros("float32")(tensor)
+            made = initial.zeros("float32", gain_offset)(tensor)
             assert (made.shape, made.dtype) == (tensor.shape, np.float32)
-            assert not made.any()
+            assert set(made.ravel()) == {1.0 - gain_offset if tensor.role == "gain" else 0.0}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -38,7 +38,7 @@ UNKNOWN = [
             ("the request", "modle", "Near it: model"),
             ("the request", "inputs", "Near it: input"),
             ("the request", "Model", "Near it: model"),
-            ("the request", "config", "The keys here: model, input"),
+            ("the request", "config", "It belongs at /model/config."),
             ("the request", "", "The keys here: model, input"),
             ("the request", " model", "Near it: model"),
             ("the request", "model\0", "Near it: model"),
@@ -49,12 +49,12 @@ UNKNOWN = [
             ("the request", "0", "There is no such key here."),
             ("model", "d_model", "There is no such key here."),
             ("model", "path", "There is no such key here."),
-            ("config", "n_heads", "There is no such key here."),
+            ("config", "n_heads", "It belongs at /model/config/attention/n_heads."),
             ("config", "d_modle", "Near it: d_model"),
             ("config", "model_type", "There is no such key here."),
             ("config", "dropout", "There is no such key here."),
             ("attention", "n_head", "Near it: n_heads"),
-            ("attention", "d_ff", "There is no such key here."),
+            ("attention", "d_ff", "It belongs at /model/config/ffn/d_ff."),
             ("attention.bias", "Q", "There is no such key here."),
             ("attention.bias", "in", "There is no such key here."),
             ("ffn", "act", "activation"),
@@ -80,7 +80,7 @@ UNKNOWN = [
           {"/x": "extra_forbidden", "/model/y": "extra_forbidden", "/input/z": "extra_forbidden"}),
 ]  # fmt: skip
 
-_missing = partial(asked, faults="missing", says="This key is needed.")
+_missing = partial(asked, faults="missing", says="is needed")
 MISSING = [
     asked("empty object", {"": {}}, {"/model": "missing", "/input": "missing"}),
     _missing("no model", {"/model": GONE}),

@@ -65,7 +65,7 @@ def requests(draw: Draw) -> Request:
     read = drawn_inputs(draw, rng, whole)
     if "tensor" in read:
         read["tensor"] = exact(read["tensor"])
-    asked_weights, values = draw(given_weights(values, dtype))
+    asked_weights, values = draw(given_weights(values, dtype, whole))
     packed_or_not = draw(st.sampled_from((np.ndarray.tolist, packed)))
     asked = {
         "model": {"config": config, "weights": asked_weights},
@@ -102,7 +102,7 @@ def drawn_inputs(draw: Draw, rng: np.random.Generator, config: Drawn) -> dict[st
 
 
 @st.composite
-def given_weights(draw: Draw, values: dict[str, np.ndarray], dtype: DType) -> Any:  # noqa: ANN401
+def given_weights(draw: Draw, values: dict[str, np.ndarray], dtype: DType, config: Drawn) -> Any:  # noqa: ANN401
     """Weights as a request gives them, and what they are: all given, or some over an init."""
     init = draw(st.sampled_from((None, None, "zeros", "seeded")))
     form = draw(st.sampled_from((np.ndarray.tolist, packed)))
@@ -110,13 +110,19 @@ def given_weights(draw: Draw, values: dict[str, np.ndarray], dtype: DType) -> An
     if init == "zeros":
         kept = draw(st.sets(st.sampled_from(sorted(values))))
         given = {name: values[name] for name in kept}
-        values = {name: given.get(name, np.zeros(v.shape)) for name, v in values.items()}
+        gain = 1.0 - config["norm"].get("gain_offset", 0.0)
+        values = {name: given.get(name, zeros(name, v, gain)) for name, v in values.items()}
     asked: Drawn = {"tensors": {name: form(value) for name, value in given.items()}}
     if init is not None:
         asked["init"] = init
     if draw(st.booleans()):
         asked["edits"] = [edited(draw, values, dtype) for _ in range(draw(st.integers(1, 3)))]
     return asked, values
+
+
+def zeros(name: str, like: np.ndarray, gain: float) -> np.ndarray:
+    """What init = zeros makes: gains that are 1 with their offset, and zeros."""
+    return np.full(like.shape, gain if name.endswith(".weight") else 0.0)
 
 
 def edited(draw: Draw, values: dict[str, np.ndarray], dtype: DType) -> Drawn:

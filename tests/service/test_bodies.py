@@ -150,3 +150,24 @@ def test_json_that_is_no_object_is_refused_by_the_schema(
 ) -> None:
     response = client.post("/v1/trace", content=body.encode(), headers=JSON)
     assert assert_problem(response, "invalid-request")["errors"][0]["pointer"] == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "habit"),
+    [
+        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": [1, -Infinity]}', "Infinity is no number"),
+        (b"{'a': 1}", 'begin and end with "'),
+        (b'{"a": True}', "true, false and null"),
+        (b'{"a": None}', "true, false and null"),
+        (b"[1,\n2,]", "a comma before it is too many"),
+        (b'{"a": 1,}', "a comma before it is too many"),
+        (b"[1,,2]", "a comma too many"),
+        (b'{"a": 1} // x', "no comments"),
+    ],
+)
+def test_habit_of_another_language_is_answered_with_what_json_has(
+    client: TestClient, assert_problem: Callable[..., dict[str, Any]], body: bytes, habit: str
+) -> None:
+    response = client.post("/v1/trace", content=body, headers=JSON)
+    assert habit in assert_problem(response, "malformed-json")["detail"]

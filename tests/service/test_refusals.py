@@ -372,3 +372,39 @@ def test_misspelt_stage_is_answered_with_its_neighbours(
     response = client.post("/v1/trace", json=request(select=["blocks.0.attn.patern"]))
     body = assert_problem(response, "invalid-selection")
     assert "attn.pattern" in body["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"model": {"config": {"d_model": 4, "n_heads": 2}}},
+            "belongs at /model/config/attention/n_heads",
+        ),
+        ({"weights": {"init": "zeros"}}, "belongs at /model/weights"),
+        (
+            {"model": {"config": CONFIG, "weights": {"blocks.0.attn.W_Q": [[1]]}}},
+            "belong in tensors",
+        ),
+        ({"model": {"config": {**CONFIG, "ffn": "none"}}}, "kind = none switches it off"),
+        ({"input": {"tensor": "AAAA"}}, "an object of dtype, shape and data"),
+        ({"input": {"tensor": {"dtype": "float32", "shape": [1, 4], "dat": ""}}}, "Near it: data"),
+    ],
+)
+def test_what_stands_in_the_wrong_place_is_told_its_right_one(
+    client: TestClient, assert_problem: AssertProblem, changes: dict[str, Any], says: str
+) -> None:
+    body = assert_problem(client.post("/v1/trace", json=request(**changes)), "invalid-request")
+    assert any(says in fault["detail"] for fault in body["errors"])
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "at"),
+    [("eiffel-toy", "the eiffel tower", 4), ("induction", "QWErTY", 3), ("letter-sort", "x", 0)],
+)
+def test_text_that_is_no_token_is_told_by_its_character(
+    client: TestClient, assert_problem: AssertProblem, model: str, text: str, at: int
+) -> None:
+    response = client.post("/v1/trace", json={"model": {"name": model}, "input": {"text": text}})
+    (fault,) = assert_problem(response, "invalid-input")["errors"]
+    assert fault["detail"].startswith(f"At character {at} stands what is no token")
