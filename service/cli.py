@@ -1,4 +1,4 @@
-"""The command `glassblock`: serve, trace, stages, models."""
+"""The command `glassblock`: serve, trace, stages, models, presets."""
 
 import argparse
 import os
@@ -6,6 +6,11 @@ import sys
 from collections.abc import Sequence
 
 _ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+_LISTS = {
+    "stages": "list the tensors of a trace",
+    "models": "list the models",
+    "presets": "list the shapes that have a name",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     form = trace.add_mutually_exclusive_group()
     form.add_argument("--picture", action="store_true", help="to be read, even when piped")
     form.add_argument("--json", action="store_true", help="as the service answers it")
-    for name, words in (("stages", "list the tensors of a trace"), ("models", "list the models")):
+    for name, words in _LISTS.items():
         listing = commands.add_parser(name, help=words)
         listing.add_argument("--json", action="store_true", help="as the service answers it")
     return command

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -14,18 +14,19 @@ import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from compute import stages
-from compute.types import AXES
-from service import errors, middleware, problems, state, traces
+from service import errors, listings, middleware, problems, state, traces
 from service.app import create_app
 from service.picture import screen
 from service.protocol import protocol
-from service.routes.models import listed
-from service.routes.stages import encoded as catalogue
 from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
+from service.store import Store
 
 _LOG = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _DRAIN_SECONDS = 5
+_UNREAD = 128 + signal.SIGPIPE
+"""The status that a shell gives a tool whose reader has gone."""
+
+Command = Callable[[argparse.Namespace, Settings], int]
 
 
 class Server(uvicorn.Server):
@@ -89,15 +90,12 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
     What goes to a terminal is a picture, what goes elsewhere is JSON, unless asked otherwise.
     """
     try:
-        body = _body(asked.file, settings.body_bytes)
-        pieces = traces.answer(body, state.make(settings), lambda: None).pieces
+        body, here = _body(asked.file, settings.body_bytes), state.make(settings)
+        pieces = traces.answer(body, here, lambda: None).pieces
         if _is_read(asked, sys.stdout):
-            screen.show_answer(pieces, sys.stdout)
+            screen.show_answer(pieces, sys.stdout, _token_of(here.store))
         else:
             sys.stdout.buffer.writelines([*pieces, b"\n"])
-    except OSError as error:
-        print(f"glassblock: {error}", file=sys.stderr)
-        return 2
     except errors.HANDLED as error:
         refusal = errors.refusal_of(error)
         problem = problems.problem(refusal, settings.faults)
@@ -109,53 +107,64 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
+def _token_of(store: Store) -> Callable[[str, int], str]:
+    """From a model's name and a token id to its text, empty where there is none."""
+    return lambda model, token_id: store.get(model).text.piece(token_id)
+
+
 def _is_read(asked: argparse.Namespace, stream: TextIO) -> bool:
     """Whether someone reads this stream: asked for, or a terminal."""
     return asked.picture or (stream.isatty() and not asked.json)
 
 
-def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
-    """Print the catalogue of stages."""
-    if asked.json:
-        print(catalogue().decode())
-        return 0
-    rows = [("stage", "symbol", "axes", "meaning")]
-    for stage in stages.STAGES:
-        prefix = "blocks.{l}." if stage.level == "block" else ""
-        rows.append((prefix + stage.name, stage.symbol or "", " ".join(stage.axes), stage.meaning))
-    _print_table(rows)
-    print("\naxes: " + ", ".join(f"{letter} {word}" for letter, word in AXES.items()))
-    return 0
+def printed(command: Command) -> Command:
+    """A command whose output may end early: its reader has gone, or a disk is full."""
+
+    def run_whole(asked: argparse.Namespace, settings: Settings) -> int:
+        try:
+            return _flushed(command, asked, settings)
+        except BrokenPipeError:
+            _drop_what_is_unread()
+            return _UNREAD
+
+    return run_whole
 
 
-def list_models(asked: argparse.Namespace, settings: Settings) -> int:
-    """Print the models there are."""
-    found = listed(state.make(settings))
-    if asked.json:
-        print(found.model_dump_json())
-        return 0
-    rows: list[tuple[str, ...]] = [("model", "blocks", "d_model", "vocab", "parameters")]
-    for line in found.models:
-        sizes = (line.n_layers, line.d_model, line.vocab or "", f"{line.parameters:,}")
-        rows.append((line.name, *map(str, sizes)))
-    _print_table(rows)
-    for name, reason in found.broken.items():
-        print(f"{name}: {reason}", file=sys.stderr)
-    return 0
+def _flushed(command: Command, asked: argparse.Namespace, settings: Settings) -> int:
+    try:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        status = command(asked, settings)
+        for stream in _streams():
+            stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"glassblock: {error}", file=sys.stderr)
+        return 2
+    return status
 
 
-def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (word.ljust(width) for word, width in zip(row, widths, strict=True))
-        print("  ".join(padded).rstrip())
+def _drop_what_is_unread() -> None:
+    """Send the rest of a stream without a reader nowhere, so that no flush at the exit fails."""
+    for stream in _streams():
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
+def _streams() -> Iterator[TextIO]:
+    """Where a command prints, as far as it is open."""
+    return filter(None, (sys.stdout, sys.stderr))
+
+
+COMMANDS: Mapping[str, Command] = {
     "serve": serve,
-    "trace": trace,
-    "stages": list_stages,
-    "models": list_models,
+    "trace": printed(trace),
+    "stages": printed(listings.list_stages),
+    "models": printed(listings.list_models),
+    "presets": printed(listings.list_presets),
 }
 
 

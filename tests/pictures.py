@@ -3,7 +3,7 @@
 import io
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal
 
@@ -35,13 +35,19 @@ def ask(request: Mapping[str, Any]) -> Answer:
     return found
 
 
-def drawn(answer: Answer, width: int = 80, colours: Colours | None = None) -> str:
+def drawn(
+    answer: Answer,
+    width: int = 80,
+    colours: Colours | None = None,
+    token_of: Callable[[str, int], str] | None = None,
+) -> str:
     """The picture of an answer, as it would be printed."""
     file = io.StringIO()
     console = Console(
         file=file, width=width, color_system=colours, force_terminal=colours is not None
     )
-    screen.print_all(page.page(answer, screen.look(console)), console)  # type: ignore[arg-type]
+    lines = page.page(answer, screen.look(console), token_of)  # type: ignore[arg-type]
+    screen.print_all(lines, console)
     return file.getvalue()
 
 

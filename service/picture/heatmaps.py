@@ -1,7 +1,7 @@
 """A heat map: rows of shaded cells, with numbers where they fit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ _NUMBERED, _COLOURED, _SHADED = 6, 5, 2
 class Map:
     """Numbers by query and key, which are masked, the top of the scale, what they are called.
 
+    written: a number as the map has it; shaded is what is written, so that both agree.
     keys: the numbers of the keys, which stand over the columns where their labels do not fit.
     """
 
@@ -29,6 +30,7 @@ class Map:
     values: Floats
     masked: Bools
     top: float
+    written: Callable[[float], str]
     keys: Sequence[int]
     row_labels: Sequence[str]
     column_labels: Sequence[str]
@@ -106,16 +108,10 @@ def _cell(one: Map, at: tuple[int, int | None], laid: Grid) -> Text:
     if one.masked[query, key]:
         after = "" if laid.numbered and laid.coloured else " "
         return Text(words.right(words.MASKED, laid.cell - len(after)) + after, words.DIM)
-    number = float(one.values[query, key])
-    told = _written(number, one.top) if laid.numbered else ""
-    finite, part = math.isfinite(number), shades.share(number, one.top)
+    number = one.written(float(one.values[query, key]))
+    told = number if laid.numbered else ""
+    finite, part = math.isfinite(float(number)), shades.share(float(number), one.top)
     if laid.coloured:
         return Text(words.right(told, laid.cell), shades.colour(part) if finite else shades.WRONG)
     shade = shades.shade(part) if finite else shades.ODD
     return Text(told.rjust(laid.cell - 1) + shade if laid.numbered else shade * laid.cell)
-
-
-def _written(number: float, top: float) -> str:
-    if not math.isfinite(number) or top != 1.0:
-        return words.size(number)
-    return "0" if number == 0 else f"{number:.2f}"

@@ -1,7 +1,6 @@
 """Small tensors number by number, side by side, as one would write them on paper."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -10,27 +9,31 @@ from service.picture.fitting import Look
 from service.picture.reading import MEASURES, Reading, Tensor
 from service.picture.words import Floats, Lines
 
-MOST_COLUMNS, MOST_ROWS, _MOST_LABEL = 16, 16, 12
+MOST_COLUMNS, MOST_ROWS, MOST_MATRICES, _MOST_LABEL = 16, 16, 16, 12
 
 
 def matrices(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Lines:
-    """The small ones among some tensors, with a note of those that are wider than the page."""
-    small = [tensor for tensor in tensors if is_small(tensor)]
-    drawn = [(tensor, one) for tensor in small for one in _of(tensor, reading)]
+    """The small ones among some tensors, with notes of those that are too many or too wide."""
+    small = {tensor.stage: list(_of(tensor, reading)) for tensor in tensors if is_small(tensor)}
+    drawn = [(stage, one) for stage, found in small.items() for one in found[:MOST_MATRICES]]
     shown = [one for _, one in drawn if fitting.breadth(one) <= look.width]
-    wide = dict.fromkeys(t.stage for t, one in drawn if fitting.breadth(one) > look.width)
+    wide = dict.fromkeys(stage for stage, one in drawn if fitting.breadth(one) > look.width)
     lines = fitting.beside(shown, look.width)
+    notes = [
+        f"Left out: {len(found) - MOST_MATRICES} more of {stage}."
+        for stage, found in small.items()
+        if len(found) > MOST_MATRICES
+    ]
     if wide:
-        note = f"Left out: the numbers of {words.listed(wide, 12)}, too wide."
-        lines.append(words.text(note, words.DIM))
-    return lines
+        notes.append(f"Left out: the numbers of {words.listed(wide, 12)}, too wide.")
+    return [*lines, *(words.prose(note, words.DIM) for note in notes)]
 
 
 def is_small(tensor: Tensor) -> bool:
     """Few rows and columns, more than one number a row, and not drawn otherwise; any summary."""
     if tensor.summed:
         return True
-    if tensor.values.ndim > 3 or tensor.stage == "attn.pattern":
+    if tensor.stage == "attn.pattern":
         return False
     *rows, columns = tensor.values.shape
     return 1 < columns <= MOST_COLUMNS and int(np.prod(rows)) <= MOST_ROWS
@@ -38,6 +41,9 @@ def is_small(tensor: Tensor) -> bool:
 
 def _of(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
     """One matrix; of a stage with heads one for each, or a row for each where there is one row."""
+    if tensor.stage == "attn.source_out":
+        yield from _by_source(tensor, reading)
+        return
     named = " ".join(filter(None, (tensor.symbol, tensor.stage)))
     columns, places = _columns(tensor, reading), [*map(reading.place, tensor.rows)]
     if tensor.heads is None:
@@ -49,8 +55,18 @@ def _of(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
         title = f"{named}, position {places[0]}"
         yield _matrix(title, (heads, columns), _written(tensor.values[:, 0], tensor))
         return
-    for head, values in islice(zip(heads, tensor.values, strict=True), fitting.MOST_HEADS):
+    for head, values in zip(heads, tensor.values, strict=True):
         yield _matrix(f"{named}, {head}", (places, columns), _written(values, tensor))
+
+
+def _by_source(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
+    """For each head and receiving position a matrix with a row for each source."""
+    sources = [*map(reading.place, tensor.indices["key_position"])]
+    labels = sources, _columns(tensor, reading)
+    for head, received in zip(tensor.heads or (), tensor.values, strict=True):
+        for position, values in zip(tensor.rows, received, strict=True):
+            title = f"{tensor.symbol}, head {head}, to {reading.place(position)}"
+            yield _matrix(title, labels, _written(values, tensor))
 
 
 def _matrix(

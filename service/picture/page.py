@@ -1,6 +1,6 @@
 """The page: a whole answer as lines, from the head down, each block in the order of computation."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.console import RenderableType
@@ -10,18 +10,23 @@ from rich.text import Text
 
 from compute import stages
 from schemas.answers import TraceAnswer
-from service.picture import foot, head, matrices, patterns, readout, rows, shades, stream, words
+from service.picture import foot, head, legend, matrices, patterns, readout, rows, stream, words
 from service.picture.fitting import Look
 from service.picture.head import Fact
-from service.picture.reading import LETTERS, Reading, Tensor, readings
+from service.picture.reading import Reading, Tensor, readings
 from service.picture.words import Lines
 
 MOST_BATCH_ROWS = 4
 
 
-def page(answer: TraceAnswer, look: Look) -> Iterator[RenderableType]:
-    """All there is to print, in order."""
-    found = list(readings(answer))
+def page(
+    answer: TraceAnswer, look: Look, token_of: Callable[[str, int], str] | None = None
+) -> Iterator[RenderableType]:
+    """All there is to print, in order.
+
+    token_of: from a model's name and a token id to its text, for tokens the answer does not tell.
+    """
+    found = list(readings(answer, token_of))
     if answer["input"]["batch"] is None:
         yield facts([*head.of_answer(answer), *head.of_reading(found[0])])
         yield from _sections(found[0], look)
@@ -31,7 +36,7 @@ def page(answer: TraceAnswer, look: Look) -> Iterator[RenderableType]:
     yield from heading("checks and cost")
     yield facts(foot.of_answer(answer))
     yield from heading("how to read it")
-    yield facts(_legend(found[:MOST_BATCH_ROWS], look))
+    yield facts(legend.of_readings(found[:MOST_BATCH_ROWS], look))
 
 
 def _batch(found: Sequence[Reading], batch: int, look: Look) -> Iterator[RenderableType]:
@@ -94,26 +99,6 @@ def _drawings(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Iterat
         if tensor.summed:
             continue
         if tensor.stage in ("attn.pattern", "attn.source_out"):
-            yield [_caption(tensor), *patterns.maps(tensor, reading, look)]
+            yield [patterns.caption(tensor), *patterns.maps(tensor, reading, look)]
         elif tensor.stage == "logits":
             yield readout.likeliest(tensor, reading)
-
-
-def _caption(tensor: Tensor) -> Text:
-    what = "pattern: how much a query (row) takes from each key (column)"
-    if tensor.stage == "attn.source_out":
-        what = "norm of what each source (column) gives a position (row)"
-    return words.text(f"{tensor.symbol}  {what}")
-
-
-def _legend(found: Sequence[Reading], look: Look) -> Iterator[Fact]:
-    """What the letters and shades mean, as far as there are any."""
-    tensors = [tensor for reading in found for tensor in reading.tensors]
-    axes = dict.fromkeys(axis for tensor in tensors for axis in tensor.axes if axis in LETTERS)
-    if axes:
-        yield "shapes", ", ".join(f"{LETTERS[axis]} {axis}" for axis in axes if axis != "1")
-        yield "numbers", "the norm of each position's row; over all heads where none is named"
-    if any(tensor.stage == "attn.pattern" for tensor in tensors):
-        shaded = "the lighter the more" if look.coloured else shades.SHADES_SAY
-        yield "maps", f"{shaded}; {words.MASKED} masked, 0 exactly zero"
-    yield "all of it", "glassblock trace --json"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from rich.text import Text
 
 from service.picture import fitting, heatmaps, rows, words
 from service.picture.fitting import Look
@@ -19,18 +20,27 @@ def maps(tensor: Tensor, reading: Reading, look: Look) -> Lines:
     return [*fitting.beside(shown, look.width), *notes]
 
 
+def caption(tensor: Tensor) -> Text:
+    """What the numbers of the maps are; of norms the largest too, which they are shaded by."""
+    told = "pattern: how much a query (row) takes from each key (column)"
+    if tensor.stage != "attn.pattern":
+        told = "norm of what each source (column) gives a position (row); shaded by the largest, "
+        told += _largest(rows.norms(tensor))
+    return words.prose(f"{tensor.symbol}  {told}")
+
+
 def of_heads(tensor: Tensor, reading: Reading) -> list[Map]:
     """The maps of a pattern; of source_out those of its norms."""
-    is_pattern = tensor.values.ndim == 3
-    values = tensor.values if is_pattern else rows.length(tensor.values, -1)
-    top = 1.0 if is_pattern else _largest(values)
+    is_pattern = tensor.stage == "attn.pattern"
+    values = tensor.values if is_pattern else rows.norms(tensor)
     masked, keys = masked_pairs(tensor, reading), tensor.indices["key_position"]
     return [
         Map(
             title=title(reading, head),
             values=values[at],
             masked=masked[at],
-            top=top,
+            top=1.0 if is_pattern else float(_largest(values)),
+            written=words.weight if is_pattern else words.size,
             keys=keys,
             row_labels=[reading.place(query) for query in tensor.rows],
             column_labels=[reading.label(key) for key in keys],
@@ -71,8 +81,9 @@ def _pairs(tensor: Tensor) -> set[tuple[str, tuple[int, ...]]]:
     return {(axis, tensor.indices[axis]) for axis in ("head", "position", "key_position")}
 
 
-def _largest(values: Floats) -> float:
-    return float(values[np.isfinite(values)].max(initial=0.0))
+def _largest(norms: Floats) -> str:
+    """The largest that is finite, as a map has it."""
+    return words.size(float(norms[np.isfinite(norms)].max(initial=0.0)))
 
 
 def _notes(tensor: Tensor, first: Map, look: Look) -> Iterator[str]:

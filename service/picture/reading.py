@@ -1,7 +1,8 @@
 """An answer read back: its tensors as arrays, row of the batch by row, and names for its rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -59,7 +60,7 @@ class Reading:
     """One row of a batch, or all of an answer without a batch.
 
     at: which row of the batch. tokens: a label for each position, where the input has text or ids.
-    known: token ids whose text the answer tells.
+    known: token ids whose text the answer tells. text: that of others, empty if there is none.
     """
 
     config: ConfigAnswer
@@ -71,6 +72,7 @@ class Reading:
     tensors: tuple[Tensor, ...]
     next_token: NextToken | None
     known: Mapping[int, str]
+    text: Callable[[int], str]
 
     def label(self, position: int) -> str:
         """What a column of this position is called."""
@@ -81,21 +83,30 @@ class Reading:
         return str(position) if self.tokens is None else f"{position} {self.tokens[position]}"
 
     def token(self, token_id: int) -> str:
-        """A token's text where the answer tells it, else its id."""
-        return self.known.get(token_id, f"id {token_id}")
+        """A token's text where it is known, else its id."""
+        known = self.known.get(token_id) or words.token(self.text(token_id))
+        return known or f"id {token_id}"
 
 
-def readings(answer: TraceAnswer) -> Iterator[Reading]:
-    """The rows of the batch that have tensors, or the one reading of an answer without a batch."""
+def readings(
+    answer: TraceAnswer, token_of: Callable[[str, int], str] | None = None
+) -> Iterator[Reading]:
+    """The rows of the batch that have tensors, or the one reading of an answer without a batch.
+
+    token_of: from a model's name and a token id to its text.
+    """
+    text, model = _nothing, answer["model"]["name"]
+    if token_of is not None and model is not None:
+        text = partial(token_of, model)
     tensors = [tensor(name, told) for name, told in answer["tensors"].items()]
     batch = answer["input"]["batch"]
     if batch is None:
-        yield _reading(answer, None, tuple(tensors))
+        yield _reading(answer, None, tuple(tensors), text)
         return
     for at in range(batch):
         there = [_of_row(one, at) for one in tensors if at in one.indices["batch"]]
         if there or not tensors:
-            yield _reading(answer, at, tuple(there))
+            yield _reading(answer, at, tuple(there), text)
 
 
 def tensor(name: str, told: TensorAnswer) -> Tensor:
@@ -130,7 +141,13 @@ def _of_row(one: Tensor, at: int) -> Tensor:
     return replace(one, axes=one.axes[1:], indices=indices, values=values)
 
 
-def _reading(answer: TraceAnswer, at: int | None, tensors: tuple[Tensor, ...]) -> Reading:
+def _nothing(token_id: int) -> str:
+    return ""
+
+
+def _reading(
+    answer: TraceAnswer, at: int | None, tensors: tuple[Tensor, ...], text: Callable[[int], str]
+) -> Reading:
     told, following = answer["input"], answer["next_token"]
     known = _known(answer)
     ids = cast(Sequence[int] | None, _row(told["token_ids"], at))
@@ -145,6 +162,7 @@ def _reading(answer: TraceAnswer, at: int | None, tensors: tuple[Tensor, ...]) -
         tensors=tensors,
         next_token=following[at or 0] if isinstance(following, list) else following,
         known=known,
+        text=text,
     )
 
 

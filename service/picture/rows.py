@@ -1,6 +1,6 @@
 """The stages of a block, a line each: symbol, name, shape, and how large each position's row is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,16 +57,17 @@ def length(values: Floats, axis: int) -> Floats:
 
 def shape(tensor: Tensor) -> str:
     """`h=3 n=6 k=16`; `n=[0 5]` where only these were asked for."""
-    axes = [axis for axis in tensor.axes if axis not in ("measure", "1")]
-    return " ".join(f"{LETTERS[axis]}={_length(tensor, axis)}" for axis in axes)
+    return " ".join(axis(tensor, at) for at in tensor.axes if at not in ("measure", "1"))
 
 
-def _length(tensor: Tensor, axis: str) -> str:
-    index = tensor.indices[axis]
-    if axis not in tensor.sliced:
-        return str(len(index))
+def axis(tensor: Tensor, name: str) -> str:
+    """An axis: its letter and length, or which entries of it there are."""
+    index, letter = tensor.indices[name], LETTERS[name]
+    if name not in tensor.sliced:
+        return f"{letter}={len(index)}"
     told = [str(at) for at in index]
-    return f"[{' '.join(told if len(told) < 4 else [*told[:2], words.LEFT_OUT, told[-1]])}]"
+    some = told if len(told) < 4 else [*told[:2], words.LEFT_OUT, told[-1]]
+    return f"{letter}=[{' '.join(some)}]"
 
 
 def extent(tensor: Tensor) -> str:
@@ -99,7 +100,7 @@ def cell_width(labels: Sequence[str], room: int, least: int = _CELL) -> int | No
 def _heading(columns: Columns, reading: Reading) -> Text:
     blank = " " * (columns.symbol + columns.name + columns.shape + 2)
     if columns.cell is None:
-        return words.text(f"{blank} norm by position, first to last", words.DIM)
+        return words.text(f"{blank} norms, first to last", words.DIM)
     labels = (reading.label(at) for at in columns.positions if at is not None)
     told = "".join(f" {words.right(label, columns.cell - 1)}" for label in labels)
     return words.text(f"{blank}{told}", words.DIM)
@@ -121,6 +122,8 @@ def _lines(tensor: Tensor, columns: Columns) -> Iterator[Text]:
 
 def _instead(tensor: Tensor) -> str:
     """What is said of a stage whose rows have no norm worth reading."""
+    if tensor.summed:
+        return "  summary below"
     mapped = tensor.stage in ("attn.pattern", "attn.source_out")
     return "  maps below" if mapped else f"  {extent(tensor)}"
 
@@ -151,15 +154,22 @@ def _sizes(found: Floats, positions: Sequence[int], columns: Columns) -> Text:
             words.size(by_position[at]) if at in by_position else "" for at in columns.positions
         ]
         return Text("".join(f" {words.right(word, columns.cell - 1)}" for word in told))
+    if len(by_position) == 1:
+        ((position, norm),) = by_position.items()
+        return Text(f" {words.size(norm)} at position {position}")
+    return _heights(by_position, columns)
+
+
+def _heights(by_position: Mapping[int, float], columns: Columns) -> Text:
     finite = [norm for norm in by_position.values() if np.isfinite(norm)]
     top = max(finite, default=0.0)
     drawn = "".join(
         words.LEFT_OUT if at is None else _height(by_position.get(at), top)
         for at in columns.positions
     )
-    ends = (min(finite, default=np.nan), max(finite, default=np.nan))
+    ends = map(words.size, (min(finite, default=np.nan), max(finite, default=np.nan)))
     line = Text(" ").append(drawn, shades.STREAM)
-    return line.append(f" {' to '.join(map(words.size, ends))}")
+    return line.append(f" {' to '.join(dict.fromkeys(ends))}")
 
 
 def _height(norm: float | None, top: float) -> str:

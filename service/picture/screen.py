@@ -1,7 +1,7 @@
 """Where a picture goes: a stream, as wide as it is and with the colours it has."""
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO, cast
 
 import orjson
@@ -15,11 +15,21 @@ from service.picture.fitting import Look
 _LEAST, _SHADING = 40, ("256", "truecolor")
 
 
-def show_answer(pieces: Sequence[bytes], stream: TextIO) -> None:
-    """Print an answer, which comes as JSON in pieces."""
+class Screen(Console):
+    """A console that leaves it to its caller what to do when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again that this is called for."""
+        raise BrokenPipeError
+
+
+def show_answer(
+    pieces: Sequence[bytes], stream: TextIO, token_of: Callable[[str, int], str] | None = None
+) -> None:
+    """Print an answer, which comes as JSON in pieces; `token_of` as of `page.page`."""
     answer = cast(TraceAnswer, orjson.loads(b"".join(pieces)))
     screen = console(stream)
-    print_all(page.page(answer, look(screen)), screen)
+    print_all(page.page(answer, look(screen), token_of), screen)
 
 
 def show_problem(told: Problem, stream: TextIO) -> None:
@@ -36,7 +46,7 @@ def console(stream: TextIO) -> Console:
     """
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
-    screen = Console(file=stream, markup=False, emoji=False, highlight=False)
+    screen = Screen(file=stream, markup=False, emoji=False, highlight=False)
     screen.width = max(screen.width, _LEAST)
     return screen
 

@@ -81,6 +81,13 @@ def size(number: float) -> str:
     return f"{number:.0e}"
 
 
+def weight(number: float) -> str:
+    """A number of a pattern, in two decimals; zero is told from what is small."""
+    if not math.isfinite(number):
+        return _nonfinite(number)
+    return f"{number:.2f}" if number else "0"
+
+
 def _tiny(number: float) -> str:
     return f"{number:.0e}" if number else "0"
 

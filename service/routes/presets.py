@@ -15,15 +15,18 @@ router = APIRouter(tags=["discovery"])
 @router.get("/presets", response_model=Presets)
 async def presets() -> Response:
     """Shapes of known models, to run with seeded weights: `{"model": {"preset": "gpt2"}}`."""
-    return Response(_encoded(), media_type="application/json")
+    return Response(encoded(), media_type="application/json")
 
 
 @lru_cache(maxsize=1)
-def _encoded() -> bytes:
+def encoded() -> bytes:
     """The presets as JSON; they are the same for as long as the process lives."""
-    return (
-        Presets(presets=[_line(preset) for preset in PRESETS.values()]).model_dump_json().encode()
-    )
+    return listed().model_dump_json().encode()
+
+
+def listed() -> Presets:
+    """A line for each preset."""
+    return Presets(presets=[_line(preset) for preset in PRESETS.values()])
 
 
 def _line(preset: Preset) -> PresetLine:

@@ -32,6 +32,14 @@ def test_command_of_the_page_prints_its_picture() -> None:
     assert [line.rstrip() for line in printed.splitlines()] == block("text").splitlines()
 
 
+def test_commands_of_the_page_are_those_of_a_checkout() -> None:
+    around = PAGE.replace(block("text"), "")
+    assert re.findall(r"(?<!\.venv/bin/)\bglassblock \w+", around) == []
+    listed = re.search(r"`\.venv/bin/glassblock (\w+)`, `(\w+)` and `(\w+)` list", around)
+    assert listed is not None
+    assert all(cli.parser().parse_args([name, "--json"]).json for name in listed.groups())
+
+
 def test_switches_of_the_command_are_on_the_page() -> None:
     asked = cli.parser().parse_args(["trace", "-"])
     for name in vars(asked).keys() - {"command", "file"}:

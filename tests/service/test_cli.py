@@ -17,6 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from compute import stages
+from schemas.presets import PRESETS
 from service import cli
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +117,94 @@ def test_models_are_printed_as_the_service_answers_them(
 ) -> None:
     assert cli.main(["models", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == client.get("/v1/models").json()
+
+
+def test_presets_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["presets"]) == 0
+    heads, *lines = capsys.readouterr().out.splitlines()
+    words = ["preset", "blocks", "d_model", "heads", "vocab", "parameters", "meaning"]
+    assert heads.split() == words
+    table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines}
+    assert list(table) == list(PRESETS)
+    assert table["smollm2-135m"][:5] == ["30", "576", "9", "49152", "134,515,008"]
+    assert [cells[5] for cells in table.values()] == [one.meaning for one in PRESETS.values()]
+
+
+def test_presets_are_printed_as_the_service_answers_them(
+    client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["presets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == client.get("/v1/presets").json()
+
+
+LARGER_THAN_A_PIPE = {
+    "model": {"config": {"d_model": 2, "n_layers": 64, "attention": {"n_heads": 1}}},
+    "input": {"tensor": [[at, 1] for at in range(32)]},
+    "select": ["A"],
+}
+"""A request whose answer no pipe holds, as JSON or as a picture."""
+
+
+def piped(*words: str, errors_too: bool = False, read: int = 10) -> tuple[bytes, str, int]:
+    """What is read of a command's output, its standard error and status, its reader then gone."""
+    ours, theirs = os.pipe()
+    errors = theirs if errors_too else subprocess.PIPE
+    command = [sys.executable, "-m", "service.cli", *words]
+    # Unbuffered, Python does not notice that only a part of a text was taken.
+    env = os.environ | {"PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=theirs, stderr=errors, text=True
+    ) as process:
+        os.close(theirs)
+        some = os.read(ours, read) if read else b""
+        os.close(ours)
+        said = process.communicate()[1] or ""
+    return some, said, process.returncode
+
+
+@pytest.mark.parametrize("form", ["--json", "--picture"])
+def test_reader_that_stops_reading_ends_a_trace_quietly(tmp_path: Path, form: str) -> None:
+    request = written(tmp_path, LARGER_THAN_A_PIPE)
+    some, said, status = piped("trace", form, request)
+    assert (len(some), said, status) == (10, "", 141)
+
+
+@pytest.mark.parametrize(
+    "command", [("stages",), ("presets", "--json"), ("trace", "--picture", "request.json")]
+)
+def test_output_without_a_reader_is_dropped_quietly(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    request = written(tmp_path, REQUEST)
+    words = [request if word == "request.json" else word for word in command]
+    assert piped(*words, read=0) == (b"", "", 141)
+
+
+@pytest.mark.parametrize("form", ["--json", "--picture"])
+@pytest.mark.parametrize("file", ["request.json", "nothing.json"])
+def test_problem_without_a_reader_is_dropped_quietly(tmp_path: Path, form: str, file: str) -> None:
+    written(tmp_path, {})
+    words = ("trace", form, str(tmp_path / file))
+    assert piped(*words, errors_too=True, read=0) == (b"", "", 141)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_output_that_cannot_be_written_is_told() -> None:
+    command = [sys.executable, "-m", "service.cli", "presets"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("glassblock: ")
+
+
+def test_standard_output_that_is_closed_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["presets"]) == 2
+    assert capsys.readouterr().err == "glassblock: standard output is closed\n"
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,19 @@ def test_more_faults_than_are_listed_are_counted(
     assert "\x1b" not in printed
 
 
+def test_likeliest_tokens_of_a_named_model_have_their_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = {"model": {"name": "induction"}, "input": {"text": "THECATTHEC"}}
+    assert (
+        cli.main(["trace", "--picture", written(tmp_path, {**request, "select": ["logits"]})]) == 0
+    )
+    printed = capsys.readouterr().out.partition("likeliest after position 9 C")[2]
+    assert re.findall(r"^  ([A-Z]) +[<>\d.]+%", printed, re.M)[0] == "A"
+    assert len(re.findall(r"^  ([A-Z]) +[<>\d.]+%", printed, re.M)) == 5
+    assert "  id " not in printed
+
+
 def test_picture_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["trace", "--picture", "--json", "-"])
@@ -173,7 +186,7 @@ def test_problem_is_readable_on_a_terminal_and_json_where_asked(tmp_path: Path) 
     request = written(tmp_path, {})
     printed, status = on_a_terminal("trace", request)
     assert status == 2
-    assert "/model: This key is needed." in printed
+    assert "/model: model is needed here." in printed
     printed, status = on_a_terminal("trace", "--json", request)
     assert status == 2
     assert json.loads(printed)["type"] == "/problems/invalid-request"

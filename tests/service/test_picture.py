@@ -17,8 +17,9 @@ from pictures import (
     line_of,
     numbers,
     section,
+    tokens_config,
 )
-from service.picture import page, problem, words
+from service.picture import matrices, page, problem, words
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -55,6 +56,54 @@ def test_small_tensors_are_written_out_in_four_digits() -> None:
         ["1", "Eiffel", "0.5035", "1.248"],
         ["2", "tower", "1.248", "0.5035"],
     ]
+
+
+def test_what_each_source_gives_is_written_out_where_it_is_small() -> None:
+    negative = {
+        "tensor": "blocks.0.attn.W_O",
+        "where": {"d_model": [0]},
+        "op": "scale",
+        "value": -1,
+    }
+    model = {**EIFFEL["model"], "weights": {"edits": [negative]}}
+    select = [{"name": "attn.source_out", "position": [0, 2]}]
+    answer = ask({**EIFFEL, "model": model, "select": select})
+    lines = drawn(answer, 40).splitlines()
+    (head,) = answer["tensors"]["blocks.0.attn.source_out"]["data"]
+    for place, received in zip(["0 the", "2 tower"], head, strict=True):
+        at = lines.index(f"a_ij v_j W_O^(r), head 0, to {place}")
+        assert lines[at + 1].split() == ["0", "1"]
+        told = [line.split() for line in lines[at + 2 : at + 5]]
+        assert [row[:2] for row in told] == [["0", "the"], ["1", "Eiffel"], ["2", "tower"]]
+        exact = [[words.value(number) for number in row] for row in received]
+        assert [row[2:] for row in told] == exact
+    assert ["2", "tower", "-0.2483", "0"] in [line.split() for line in lines]
+
+
+def test_what_many_sources_give_is_not_written_out() -> None:
+    select = [{"name": "attn.source_out", "position": [5]}]
+    assert "W_O^(r), head" not in drawn(ask({**tokens_config(), "select": select}))
+
+
+def test_summary_of_what_sources_give_has_a_row_for_each_source() -> None:
+    select = [{"name": "attn.source_out", "position": [5], "summary": True}]
+    answer = ask({**SORT, "select": select})
+    lines = section(drawn(answer), "block 1")
+    assert line_of(lines, "attn.source_out").endswith("summary below")
+    summary = answer["tensors"]["blocks.1.attn.source_out"]["summary"]
+    for head in range(3):
+        at = lines.index(f"a_ij v_j W_O^(r), head {head}, to 5 C")
+        assert lines[at + 1].split() == ["norm", "rms", "mean", "min", "max"]
+        norms = [float(line.split()[2]) for line in lines[at + 2 : at + 8]]
+        assert norms == pytest.approx(summary["norm"][head][0], rel=5e-4)
+    assert "maps" not in drawn(answer)
+
+
+def test_summaries_that_are_too_many_are_counted() -> None:
+    select = [{"name": "attn.source_out", "position": [*range(6)], "summary": True}]
+    lines = section(drawn(ask({**SORT, "select": select})), "block 0")
+    assert "\n".join(lines).count("W_O^(r), head") == matrices.MOST_MATRICES
+    assert "Left out: 2 more of attn.source_out." in lines
 
 
 @pytest.mark.parametrize("stage", ["resid_pre", "attn_out", "resid_mid", "ffn.hidden", "ffn_out"])
@@ -136,6 +185,30 @@ def test_slices_show_which_entries_they_are() -> None:
     assert any(line.split()[:2] == ["head", "2"] for line in lines)
 
 
+def test_norm_of_one_position_among_many_is_a_number() -> None:
+    positions = [[at, 1] for at in range(40)]
+    request = {
+        "model": {"config": {"d_model": 2, "attention": {"n_heads": 1}}},
+        "input": {"tensor": positions},
+        "select": [{"name": "X", "position": [20]}, {"name": "Z", "position": [3, 4]}],
+    }
+    lines = section(drawn(ask(request)), "block 0")
+    assert line_of(lines, "resid_pre").endswith("  20.0 at position 20")
+    assert re.search(r"   [▁▂▃▄▅▆▇]{2} .* \d\.\d\d to \d\.\d\d$", line_of(lines, "resid_post"))
+
+
+def test_norms_that_are_all_the_same_are_told_once() -> None:
+    config = {"d_model": 2, "attention": {"n_heads": 1}, "norm": {"kind": "none"}}
+    request = {"model": {"config": config}, "input": {"tensor": [[3, 4]] * 40}, "select": ["X"]}
+    assert line_of(section(drawn(ask(request)), "block 0"), "resid_pre").endswith("▇ 5.00")
+
+
+def test_legend_explains_slices_where_there_are_any() -> None:
+    sliced = drawn(ask({**SORT, "select": ["A", {"name": "Z", "position": [-1]}]}))
+    assert re.search(r"^slices +n=\[5\]: which of the axis these are, counted from 0", sliced, re.M)
+    assert "slices " not in drawn(ask({**SORT, "select": ["A", "Z"]}))
+
+
 def test_summaries_are_shown_as_asked() -> None:
     select = [{"name": "head_out", "position": [-1], "summary": True}]
     answer = ask({**SORT, "select": select})
@@ -181,6 +254,23 @@ def test_tokens_that_the_answer_does_not_name_have_their_ids() -> None:
     at = lines.index("likeliest after position 5 #2")
     assert all(re.match(r"  id \d ", line) for line in lines[at + 1 : at + 6])
     assert lines[at + 6] == "4 tokens of the vocabulary left out."
+
+
+def test_tokens_have_their_text_where_a_tokenizer_is_at_hand() -> None:
+    pieces = {0: "\x1b[31m", 1: " b", 2: ""}
+    answer = ask({**EIFFEL, "input": {"token_ids": [2]}})
+    answer["input"]["tokens"], answer["next_token"]["token"] = None, None
+
+    def token_of(model: str, token_id: int) -> str:
+        assert model == "eiffel-toy"
+        return pieces[token_id]
+
+    lines = section(drawn(answer, token_of=token_of), "after the blocks")
+    at = lines.index("likeliest after position 0 #2")
+    told = {line.split("  ")[1].strip() for line in lines[at + 1 : at + 4]}
+    assert told == {"\\x1b[31m", "␣b", "id 2"}
+    answer["model"]["name"] = None
+    assert "id 1" in drawn(answer, token_of=token_of)
 
 
 def test_probabilities_are_not_made_of_a_part_of_the_vocabulary() -> None:

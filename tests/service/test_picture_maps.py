@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pictures import CONFIGS, EIFFEL, SORT, Answer, ask, drawn, section
-from service.picture import heatmaps, patterns
+from service.picture import heatmaps, patterns, shades, words
 from service.picture.fitting import Look
 from service.picture.reading import readings
 
@@ -15,7 +15,7 @@ def test_row_of_the_article_stands_beside_its_tokens() -> None:
     lines = section(drawn(ask(EIFFEL)), "block 0")
     at = lines.index("head 0")
     assert lines[at + 1].split() == ["the", "Eiffel", "tower"]
-    assert lines[at + 4].split() == ["2", "tower", "0.25░", "0.50▓", "0.25░"]
+    assert lines[at + 4].split() == ["2", "tower", "0.25▒", "0.50▓", "0.25▒"]
 
 
 def test_masked_cells_are_points_and_zeros_are_numbers() -> None:
@@ -74,6 +74,42 @@ def test_characters_shade_where_there_are_few_colours_or_none() -> None:
         assert "0.50▓" in drawn(ask(EIFFEL), colours=system)
 
 
+def pattern_of(*numbers: float) -> heatmaps.Map:
+    """A map of one row."""
+    values = np.array([numbers])
+    keys = range(len(numbers))
+    labels = [*map(str, keys)]
+    masked = np.zeros(values.shape, np.bool_)
+    return heatmaps.Map("head 0", values, masked, 1.0, words.weight, keys, ["0"], labels)
+
+
+SHADES = {" ": 0.0, "░": 0.05, "▒": 0.25, "▓": 0.5, "█": 0.75}
+
+
+def shade_of(number: float) -> str:
+    """The shade that the legend promises."""
+    return [shade for shade, least in SHADES.items() if number >= least][-1]
+
+
+def test_legend_says_the_shades_of_these_tests() -> None:
+    told = ", ".join(f"{shade} from {least:g}" for shade, least in SHADES.items() if least)
+    assert told == shades.SHADES_SAY
+
+
+@pytest.mark.parametrize("edge", [0.05, 0.25, 0.5, 0.75])
+def test_shade_is_that_of_the_number_as_printed(edge: float) -> None:
+    around = [edge + step / 1000 for step in range(-6, 7)]
+    for number in around:
+        plain = heatmaps.drawing(pattern_of(number), Look(80, coloured=False))[2].plain
+        told, shade = plain[-5:-1], plain[-1]
+        assert told == f"{number:.2f}"
+        assert shade == shade_of(float(told)), number
+        coloured = heatmaps.drawing(pattern_of(number), Look(80, coloured=True))[2]
+        assert coloured.spans[-1].style == shades.colour(float(told))
+        alone = heatmaps.drawing(pattern_of(number), Look(4, coloured=False))[2].plain
+        assert alone[-2:] == shade * 2
+
+
 def long(positions: int) -> Answer:
     rows = [[np.sin(at), np.cos(at)] for at in range(positions)]
     model = {"config": {"d_model": 2, "attention": {"n_heads": 1}}, "weights": {"seed": 2}}
@@ -85,7 +121,7 @@ def test_long_input_is_cut_and_says_so() -> None:
     assert "Left out: queries 15 to 73." in text
     assert "Left out: keys 15 to 73." in text
     assert re.search(r"Left out: positions \d+ to \d+\.", text)
-    assert "norm by position, first to last" in text
+    assert "norms, first to last" in text
     rows = [line.split()[0] for line in section(text, "block 0") if re.match(r"\d+ .*…", line)]
     assert rows[:2] == ["0", "1"]
     assert rows[-1] == "89"
@@ -113,22 +149,58 @@ def test_sliced_pattern_is_labelled_by_what_is_left() -> None:
     lines = section(drawn(ask({**EIFFEL, "select": select})), "block 0")
     at = lines.index("head 0")
     assert lines[at + 1].split() == ["the", "Eiffel"]
-    assert lines[at + 2].split() == ["2", "tower", "0.25░", "0.50▓"]
+    assert lines[at + 2].split() == ["2", "tower", "0.25▒", "0.50▓"]
 
 
 def test_what_each_source_gives_is_a_map_of_norms() -> None:
     answer = ask({**EIFFEL, "select": [{"name": "source_out", "position": [2]}, "attn.dots"]})
     lines = section(drawn(answer), "block 0")
-    at = next(i for i, line in enumerate(lines) if line.startswith("a_ij v_j W_O^(r)  norm"))
-    row = lines[at + 3]
+    assert any(line.startswith("a_ij v_j W_O^(r)  norm of what each") for line in lines)
+    row = lines[lines.index("head 0") + 2]
     data = answer["tensors"]["blocks.0.attn.source_out"]["data"][0][0]
     exact = np.linalg.norm(data, axis=-1)
     assert [float(word.strip("░▒▓█")) for word in row.split()[2:]] == pytest.approx(exact, abs=5e-3)
 
 
+SOURCES = {"name": "attn.source_out", "position": [5]}
+
+
+def test_norms_are_shaded_by_the_largest_that_their_caption_says() -> None:
+    lines = section(drawn(ask({**SORT, "select": [SOURCES]}), 120), "block 1")
+    caption = next(line for line in lines if line.startswith("a_ij v_j W_O^(r)  norm"))
+    largest = float(caption.rpartition("shaded by the largest, ")[2])
+    found = re.findall(r"(\d\.\d\d)([ ░▒▓█])", "\n".join(lines[lines.index(caption) + 1 :]))
+    assert len(found) == 3 * 6
+    assert max(float(number) for number, _ in found) == largest
+    for number, shade in found:
+        assert shade == shade_of(float(number) / largest)
+
+
+def test_legend_tells_the_scale_of_patterns_from_that_of_norms() -> None:
+    said = {
+        name: " ".join(" ".join(section(drawn(ask({**SORT, "select": select})), "how to")).split())
+        for name, select in {"pattern": ["A"], "norms": [SOURCES], "neither": ["Z"]}.items()
+    }
+    assert f"maps patterns: {shades.SHADES_SAY} · masked" in said["pattern"]
+    of_norms = f"maps norms: {shades.SHADES_SAY} of the largest, which their caption says · masked"
+    assert of_norms in said["norms"]
+    assert "maps" not in said["neither"]
+    both = drawn(ask({**SORT, "select": ["A", SOURCES]}), 120, "256")
+    assert "patterns: from 0 to 1, the lighter the more" in both
+    assert "norms: from 0 to the largest, which their caption says, the lighter the more" in both
+
+
+def test_maps_of_norms_that_are_all_zero_are_not_shaded() -> None:
+    select = [{"name": "attn.source_out", "position": [0]}]
+    edits = [{"tensor": "blocks.0.attn.W_O", "where": {}, "op": "scale", "value": 0}]
+    model = {**EIFFEL["model"], "weights": {"edits": edits}}
+    text = drawn(ask({**EIFFEL, "model": model, "select": select}))
+    assert "shaded by the largest, 0\n" in " ".join(text.split(" ")).replace(" \n", "\n")
+    assert not re.search("[░▒▓█]", text.partition("how to read it")[0])
+
+
 def test_number_beyond_all_numbers_is_marked_in_a_map() -> None:
-    values = np.array([[np.nan, 1.0]])
-    one = heatmaps.Map("head 0", values, np.zeros((1, 2), np.bool_), 1.0, [0, 1], ["0"], ["0", "1"])
+    one = pattern_of(np.nan, 1.0)
     plain = heatmaps.drawing(one, Look(80, coloured=False))[2].plain
     assert plain.split() == ["0", "nan!", "1.00█"]
     assert heatmaps.drawing(one, Look(80, coloured=True))[2].plain.split() == ["0", "nan", "1.00"]

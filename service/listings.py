@@ -1,0 +1,69 @@
+"""The commands that list what there is: stages, models, presets."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from compute import stages
+from compute.types import AXES
+from schemas.presets import PresetLine
+from service import state
+from service.routes import models, presets
+from service.routes.stages import encoded as catalogue
+from service.settings import Settings
+
+Row = tuple[str, ...]
+
+
+def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the catalogue of stages."""
+    if asked.json:
+        print(catalogue().decode())
+        return 0
+    rows: list[Row] = [("stage", "symbol", "axes", "meaning")]
+    for stage in stages.STAGES:
+        prefix = "blocks.{l}." if stage.level == "block" else ""
+        rows.append((prefix + stage.name, stage.symbol or "", " ".join(stage.axes), stage.meaning))
+    _print_table(rows)
+    print("\naxes: " + ", ".join(f"{letter} {word}" for letter, word in AXES.items()))
+    return 0
+
+
+def list_models(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the models there are."""
+    found = models.listed(state.make(settings))
+    if asked.json:
+        print(found.model_dump_json())
+        return 0
+    rows: list[Row] = [("model", "blocks", "d_model", "vocab", "parameters")]
+    for line in found.models:
+        sizes = (line.n_layers, line.d_model, line.vocab or "", f"{line.parameters:,}")
+        rows.append((line.name, *map(str, sizes)))
+    _print_table(rows)
+    for name, reason in found.broken.items():
+        print(f"{name}: {reason}", file=sys.stderr)
+    return 0
+
+
+def list_presets(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the shapes that have a name."""
+    if asked.json:
+        print(presets.encoded().decode())
+        return 0
+    heads = ("preset", "blocks", "d_model", "heads", "vocab", "parameters", "meaning")
+    _print_table([heads, *map(_of_preset, presets.listed().presets)])
+    return 0
+
+
+def _of_preset(line: PresetLine) -> Row:
+    config = line.config
+    heads = config["attention"].get("n_heads", "")
+    sizes = (config["n_layers"], config["d_model"], heads, config["vocab"] or "")
+    return (line.name, *map(str, sizes), f"{line.parameters:,}", line.meaning)
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (word.ljust(width) for word, width in zip(row, widths, strict=True))
+        print("  ".join(padded).rstrip())
