@@ -99,3 +99,14 @@ def test_identity_is_documented() -> None:
         r'(?:Route\(|_sum\()\s*"([a-z_]+)"', Path(_identity_routes.__file__).read_text()
     ):
         assert name in TRACE, name
+
+
+def test_design_marks_the_folders_that_are_still_to_come() -> None:
+    design = (DOCS / "design.md").read_text("utf-8")
+    drawing = design.partition("## 2. The house\n")[2].partition("\n\n")[0]
+    _, *pieces = re.split(r"\b(\w+)/(?=\s)", drawing)
+    folders = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    assert folders.keys() >= {"web", "compute", "tests", "examples", "docs", "scripts"}
+    for name, after in folders.items():
+        to_come = "(to come)" in after.replace("sizing (to come)", "")
+        assert (DOCS.parent / name).is_dir() is not to_come, name

@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import numpy as np
 import orjson
 import pytest
 from starlette.testclient import TestClient
@@ -24,6 +26,10 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 CURLS = [block for block in BLOCKS if block.startswith("curl")]
+PYTHON, PRINTED = (
+    "".join(re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL))
+    for language in ("python", "text")
+)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if ".venv/bin/" in line]
 
 
@@ -73,11 +79,53 @@ def test_third_curl_shows_each_head_and_the_next_letter() -> None:
 
 
 def test_fourth_curl_traces_a_block_written_by_hand() -> None:
-    tensors = answer(CURLS[3])["tensors"]
+    found = answer(CURLS[3])
+    tensors = found["tensors"]
     assert shown(tensors["blocks.0.resid_post"]["data"][1], README)
     heads = tensors["blocks.0.attn.head_out"]["data"]
     assert heads[0][1] == [0, 0, 3, 0]
     assert heads[1][1] == [0, 2, 0, 0]
+    holding = {identity["name"] for identity in found["identities"] if identity["holds"]}
+    assert holding >= {"blocks.0.head_sum", "blocks.0.attn_addition"}
+    assert "`blocks.0.head_sum`" in README
+    assert "`blocks.0.attn_addition`" in README
+
+
+def test_fourth_curl_without_none_reads_normalized_rows() -> None:
+    off = """,
+               "ffn": {"kind": "none"}, "norm": {"kind": "none"}"""
+    assert off in CURLS[3]
+    block = CURLS[3].replace(off, "").replace('"X"', '"X", "U", "Δ_ffn"')
+    states = {
+        name.removeprefix("blocks.0."): np.array(tensor["data"])
+        for name, tensor in answer(block)["tensors"].items()
+    }
+    assert not np.allclose(states["norm1.out"], states["resid_pre"])
+    assert states["attn.head_out"][0, 0, 2] == states["norm1.out"][0, 0]
+    assert not states["ffn_out"].any()
+
+
+Pasted = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def test_python_prints_what_stands_below_it(pasted: Pasted) -> None:
+    done = pasted(PYTHON)
+    assert done.stderr == ""
+    assert done.stdout == PRINTED
+
+
+def test_python_of_a_refused_request_raises_as_told(pasted: Pasted) -> None:
+    assert "raises `urllib.error.HTTPError`, whose `read()` is" in README
+    refused = PYTHON.replace('"n_heads": 1', '"n_heads": 0')
+    start, posting = refused.split("answer = ")
+    caught = """import urllib.error
+try:
+    urllib.request.urlopen(post)
+except urllib.error.HTTPError as problem:
+    print(json.load(problem)["type"])
+"""
+    assert posting
+    assert pasted(start + caught).stdout == "/problems/invalid-request\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
