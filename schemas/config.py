@@ -49,7 +49,8 @@ def _all_or_none(raw: object) -> object:
     """true: each that the kind has; false: none."""
     if not isinstance(raw, bool):
         return raw
-    return {"in": True, "out": True} if raw else {"in": False, "gate": False, "out": False}
+    every = {"in": True, "gate": None, "out": True}
+    return every if raw else dict.fromkeys(every, False)
 
 
 AttentionBiases = Annotated[

@@ -7,6 +7,7 @@ when its time is over or its client is gone.
 import asyncio
 import math
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -77,6 +78,8 @@ class Admission:
         self._threads = anyio.CapacityLimiter(slots)
         self.inside = 0
         """How many compute or wait."""
+        self.runs = 0
+        """How many have computed, or were stopped."""
         self._mean_seconds = 0.0
         self.draining = False
 
@@ -134,7 +137,11 @@ class Admission:
             start = time.monotonic()
             try:
                 return ticket.carry(work, args)
+            except BaseException as error:
+                _let_go(error)
+                raise
             finally:
+                self.runs += 1
                 self.note(time.monotonic() - start)
 
         try:
@@ -142,6 +149,14 @@ class Admission:
         except asyncio.CancelledError:
             ticket.stopped = True  # nobody waits for the result: the thread must not go on
             raise
+
+
+def _let_go(error: BaseException) -> None:
+    """Empty the frames an error comes from: it outlives them, and their arrays must not."""
+    told: BaseException | None = error
+    while told is not None:
+        traceback.clear_frames(told.__traceback__)
+        told = told.__cause__ or told.__context__
 
 
 @asynccontextmanager

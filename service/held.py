@@ -18,22 +18,11 @@ class Held:
         self._most = most
         self.total = 0
         """Bytes held now."""
-        self.peak = 0
-        """The most bytes held at once, since `forget_peak`."""
 
     def refuse_if_full(self, more: int = 0) -> None:
         """Raise Busy where `more` bytes do not fit beside those that are held."""
         if self.total + more > self._most:
             raise errors.Busy(_RETRY_AFTER)
-
-    def add(self, more: int) -> None:
-        """Hold more bytes, or less."""
-        self.total += more
-        self.peak = max(self.peak, self.total)
-
-    def forget_peak(self) -> None:
-        """Begin the peak again."""
-        self.peak = self.total
 
     @contextmanager
     def count(self, size: int) -> Iterator["Share"]:
@@ -55,5 +44,5 @@ class Share:
 
     def resize(self, size: int) -> None:
         """Count so many bytes from now on."""
-        self._held.add(size - self._size)
+        self._held.total += size - self._size
         self._size = size

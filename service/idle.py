@@ -14,17 +14,15 @@ from service.admission import Admission
 from service.held import Held
 
 QUIET_SECONDS = 1.0
-LARGE = 4 << 20
-"""Bytes of bodies and answers, held at once, after which giving back is worth its while."""
 
 
 async def give_back(admission: Admission, held: Held) -> None:
-    """For as long as the service runs: after something large, once it is quiet."""
-    trim = _trim()
+    """For as long as the service runs: after requests, once it is quiet."""
+    trim, runs = _trim(), 0
     while trim is not None:
         await anyio.sleep(QUIET_SECONDS)
-        if held.peak > LARGE and not (admission.inside or held.total):
-            held.forget_peak()
+        if admission.runs > runs and not (admission.inside or held.total):
+            runs = admission.runs
             await to_thread.run_sync(trim, 0)
 
 

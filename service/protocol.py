@@ -1,28 +1,38 @@
-"""Uvicorn's HTTP, with a bound on the head of a request, problems for what is no HTTP, and
+"""Uvicorn's HTTP, with bounds on what comes outside of bodies, problems for what is no HTTP, and
 connections that a request can close at once."""
 
 import asyncio
+import re
 from functools import partial
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from service import errors, pieces, problems
 from service.errors import ServiceError
 from service.settings import Settings
 
+_MOST_PIPELINED = 32
+_UPGRADE = re.compile(rb"\r\nupgrade[ \t]*:", re.I)
+
 
 class Protocol(HttpToolsProtocol):
     """A connection.
 
-    The head of a request, its first line and headers, is not held anywhere but here: it has to
-    come within `head_seconds` and `head_bytes` (and what one read of the socket brings).
+    What is no body (the first line, headers, trailers, empty lines) is counted here alone: at most
+    `head_bytes`, and what one read of the socket brings, between two points where the parser got
+    somewhere. While no request runs, the next head has `head_seconds` to come.
     """
 
     def __init__(self, settings: Settings, *given: Any, **named: Any) -> None:  # noqa: ANN401
         super().__init__(*given, **named)
         self._settings = settings
-        self._head: int | None = 0  # bytes of a head that is not whole; None between heads
+        self._outside = 0  # bytes since the parser last completed a head, a body's part, a message
+        self._reads_head = True
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,33 +46,75 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; refuse a head that grows too long."""
-        super().data_received(data)
-        if self._head is None or self.transport.is_closing():
+        """Read on; refuse what grows too long outside of a body."""
+        if self.transport.is_closing():
             return
-        self._head += len(data)
-        if self._head > self._settings.head_bytes:
+        self._outside += len(data)
+        super().data_received(_without_upgrade(data) if self._reads_head else data)
+        if self._outside > self._settings.head_bytes and not self.transport.is_closing():
             self._refuse(errors.HeadTooLarge(self._settings.head_bytes))
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
         self.scope["extensions"] = {pieces.ABORT: {"abort": self.transport.abort}}
-        self._head = 0
+        self._reads_head = True
         self._wait_for_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers come after the application has them all, and are dropped."""
+        if self._reads_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is whole: the application takes over."""
         self._wait_no_longer()
-        self._head = None
+        self._outside, self._reads_head = 0, False
         super().on_headers_complete()
+        if len(self.pipeline) > _MOST_PIPELINED:
+            self.transport.abort()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body, which the application counts."""
+        self._outside = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is whole; where its answer is too, the next one may come."""
+        self._outside, self._reads_head = 0, True
+        super().on_message_complete()
+        if not self._runs:
+            self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        """An answer is whole; the next request may come, or be next in line."""
+        super().on_response_complete()
+        if not self._runs and not self.transport.is_closing():
+            self._wait_for_head()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - Uvicorn's words
         """A problem in the place of Uvicorn's words."""
         self._refuse(errors.MalformedHttp())
 
+    @property
+    def _runs(self) -> bool:
+        """Whether a request is being answered."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
+        return cycle is not None and not cycle.response_complete
+
     def _refuse(self, error: ServiceError) -> None:
-        """Answer by hand, since no request came about, and close."""
+        """Answer by hand, since no request came about, and close.
+
+        Answers that are due or under way come first, whole: then nothing more is said. A request
+        whose body broke off gets no other.
+        """
+        if self._runs and not self.cycle.more_body:
+            self.flow.pause_reading()
+            self.cycle.keep_alive = False
+            return
+        if self._runs:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         refusal = error.refusal
         body = problems.encode(problems.problem(refusal, 1))
         headers = {
@@ -85,12 +137,22 @@ class Protocol(HttpToolsProtocol):
 
     def _wait_for_head(self) -> None:
         self._wait_no_longer()
-        self._patience = self.loop.call_later(self._settings.head_seconds, self.transport.close)
+        self._patience = self.loop.call_later(self._settings.head_seconds, self._lose_patience)
 
     def _wait_no_longer(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def _lose_patience(self) -> None:
+        if not self._runs:
+            self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A head without its offer of another protocol: for the parser the body would be that's."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"\r\nx-not-upgraded:", head) + end + rest
 
 
 def protocol(settings: Settings) -> type[Protocol]:

@@ -1,12 +1,15 @@
 """Work takes turns, waits in a bounded queue, and really stops."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
+import numpy as np
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.requests import ClientDisconnect
@@ -203,3 +206,36 @@ def test_retry_after_follows_how_long_work_takes_and_who_is_there(portal: Blocki
     admitted.note(seconds=20)
     with occupied(portal, admitted):
         assert admitted.retry_after == 4
+
+
+@pytest.mark.parametrize("how", ["deadline", "gone"])
+def test_stopped_work_keeps_nothing(how: str) -> None:
+    """An array of stopped work is freed at once, without the garbage collector."""
+    left: list[weakref.ref[np.ndarray]] = []
+
+    def work() -> None:
+        array = np.zeros(1000)
+        left.append(weakref.ref(array))
+        while True:
+            time.sleep(STEP)
+            admission.check()
+
+    async def stopped() -> None:
+        here = Admission(slots=1, queue=1, seconds=0.05 if how == "deadline" else PATIENCE)
+        if how == "deadline":
+            with pytest.raises(Deadline):
+                await here.run(work)
+        else:
+            with pytest.raises(ClientDisconnect):
+                await here.run(work, receive=gone)
+
+    async def gone() -> Message:
+        await anyio.sleep(10 * STEP)
+        return {"type": "http.disconnect"}
+
+    gc.disable()
+    try:
+        anyio.run(stopped)
+        assert left[0]() is None
+    finally:
+        gc.enable()

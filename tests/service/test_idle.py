@@ -1,4 +1,4 @@
-"""A quiet service gives memory back, once after something large."""
+"""A quiet service gives memory back, once after it has computed."""
 
 import anyio
 import pytest
@@ -6,8 +6,6 @@ import pytest
 from service import idle
 from service.admission import Admission
 from service.held import Held
-
-SIZE = idle.LARGE + 1
 
 
 @pytest.fixture
@@ -27,30 +25,25 @@ def watched(held: Held, admission: Admission) -> None:
     anyio.run(for_a_while)
 
 
-def admission() -> Admission:
-    return Admission(slots=1, queue=1, seconds=1)
+def admission(runs: int) -> Admission:
+    made = Admission(slots=1, queue=1, seconds=1)
+    made.runs = runs
+    return made
 
 
-def test_memory_is_given_back_once_after_something_large(trims: list[int]) -> None:
-    held = Held(10 * SIZE)
-    with held.count(SIZE):
-        pass
-    watched(held, admission())
+def test_memory_is_given_back_once_after_a_run(trims: list[int]) -> None:
+    watched(Held(10), admission(runs=3))
     assert trims == [0]
 
 
-def test_nothing_is_given_back_after_small_requests(trims: list[int]) -> None:
-    held = Held(10 * SIZE)
-    for _ in range(100):
-        with held.count(1000):
-            pass
-    watched(held, admission())
+def test_nothing_is_given_back_where_nothing_ran(trims: list[int]) -> None:
+    watched(Held(10), admission(runs=0))
     assert trims == []
 
 
 def test_nothing_is_given_back_while_something_is_held_or_computes(trims: list[int]) -> None:
-    held, busy = Held(10 * SIZE), admission()
-    with held.count(SIZE):
+    held, busy = Held(10), admission(runs=3)
+    with held.count(5):
         watched(held, busy)
     busy.inside = 1
     watched(held, busy)
@@ -59,4 +52,4 @@ def test_nothing_is_given_back_while_something_is_held_or_computes(trims: list[i
 
 def test_without_such_a_c_library_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle, "_trim", lambda: None)
-    anyio.run(idle.give_back, admission(), Held(1))
+    anyio.run(idle.give_back, admission(runs=3), Held(1))

@@ -98,6 +98,14 @@ def test_other_kind_of_a_part_keeps_what_means_something_for_it(
     assert tuple(config[part][field] for field in fields[part]) == expected
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_all_biases_are_the_gates_too(client: TestClient, bias: bool) -> None:
+    changes = {"ffn": {"bias": bias}}
+    model = run(client, {"preset": "llama-tiny", "config": changes})["model"]
+    assert model["config"]["ffn"]["bias"] == dict.fromkeys(("in", "gate", "out"), bias)
+    assert model["overrides"] == ["ffn.bias.in", "ffn.bias.gate", "ffn.bias.out"]
+
+
 @pytest.mark.parametrize("part", ["attention", "ffn", "norm", "position"])
 def test_part_can_be_switched_off(client: TestClient, part: str) -> None:
     off = {part: {"kind": "none"}}
