@@ -18,10 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     for name, value in _ONE_BLAS_THREAD.items():
         os.environ.setdefault(name, value)
-    # NumPy reads the environment when it is imported, and never again.
-    from service import commands  # noqa: PLC0415
+    try:
+        # NumPy reads the environment when it is imported, and never again.
+        from service import commands  # noqa: PLC0415
 
-    return commands.run(asked)
+        return commands.run(asked)
+    except KeyboardInterrupt:
+        return 130
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """What the commands of the command line do. `cli` reads the words; this reads everything else."""
 
 import argparse
+import io
 import logging
 import os
 import signal
@@ -134,6 +135,9 @@ def _flushed(command: Command, asked: argparse.Namespace, settings: Settings) ->
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
+        for stream in _streams():
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # what its encoding lacks is a question mark
         status = command(asked, settings)
         for stream in _streams():
             stream.flush()
@@ -170,6 +174,8 @@ COMMANDS: Mapping[str, Command] = {
 
 def _body(file: str, most: int) -> bytes:
     """A file's bytes, one more than the limit at most, so that the limit can refuse them."""
+    if file == "-" and sys.stdin is None:
+        raise OSError("standard input is closed")
     if file == "-":
         body = sys.stdin.buffer.read(most + 1)
     else:

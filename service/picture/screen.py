@@ -12,7 +12,7 @@ from schemas.problems import Problem
 from service.picture import page, problem
 from service.picture.fitting import Look
 
-_LEAST, _SHADING = 40, ("256", "truecolor")
+_LEAST, _MOST, _SHADING = 40, 500, ("256", "truecolor")
 
 
 class Screen(Console):
@@ -47,7 +47,7 @@ def console(stream: TextIO) -> Console:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
     screen = Screen(file=stream, markup=False, emoji=False, highlight=False)
-    screen.width = max(screen.width, _LEAST)
+    screen.width = min(max(screen.width, _LEAST), _MOST)
     return screen
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from service import cli
+from service import cli, commands
 from service.problems import KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -190,3 +190,44 @@ def test_problem_is_readable_on_a_terminal_and_json_where_asked(tmp_path: Path) 
     printed, status = on_a_terminal("trace", "--json", request)
     assert status == 2
     assert json.loads(printed)["type"] == "/problems/invalid-request"
+
+
+def test_interrupt_ends_a_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(asked: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run", interrupted)
+    assert cli.main(["stages"]) == 130
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [("stages", "?"), ("trace - <&-", "standard input is closed")],
+)
+def test_poor_surroundings_cost_no_traceback(words: str, says: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m service.cli {words}",
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert says in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_width_beyond_reason_is_not_drawn() -> None:
+    request = '{"model": {"name": "eiffel-toy"}, "input": {"text": "the"}}'
+    done = subprocess.run(
+        [sys.executable, "-m", "service.cli", "trace", "--picture", "-"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "10000000"},
+        input=request,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert max(map(len, done.stdout.splitlines())) <= 500
