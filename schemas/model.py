@@ -79,4 +79,4 @@ class ModelAsked(Asked):
         """The fields of a preset's config that the request changes."""
         if self.preset is None or self.config is None:
             return []
-        return list(overrides.changed(self.config))
+        return list(overrides.changed(PRESETS[self.preset].config, self.config))

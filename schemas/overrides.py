@@ -44,13 +44,14 @@ def _kept(base: BaseModel, changes: BaseModel) -> dict[str, Any]:
     return {name: getattr(base, name) for name in names}
 
 
-def changed(changes: BaseModel, prefix: str = "") -> Iterator[str]:
-    """The fields that are said, in the order of the config: `norm.placement`."""
+def changed(base: BaseModel, changes: BaseModel, prefix: str = "") -> Iterator[str]:
+    """The fields said to be otherwise than in the base, in the config's order: `norm.placement`."""
     for name, field in type(changes).model_fields.items():
         if name not in changes.model_fields_set:
             continue
-        value, written = getattr(changes, name), prefix + (field.alias or name)
-        if isinstance(value, BaseModel):
-            yield from changed(value, f"{written}.")
-        else:
+        old, new = getattr(base, name), getattr(changes, name)
+        written = prefix + (field.alias or name)
+        if isinstance(old, BaseModel) and isinstance(new, BaseModel):
+            yield from changed(old, new, f"{written}.")
+        elif old != new:
             yield written

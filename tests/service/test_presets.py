@@ -50,10 +50,16 @@ def test_presets_are_listed_with_their_parameters_and_on_the_page(client: TestCl
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs(client: TestClient, name: str) -> None:
-    answer = run(client, {"preset": name, "config": {"n_layers": 2, "vocab": 50}})
+    answer = run(client, {"preset": name, "config": {"n_layers": 3, "vocab": 50}})
     assert (answer["model"]["preset"], answer["model"]["name"]) == (name, None)
     assert answer["model"]["overrides"] == ["n_layers", "vocab"]
     assert all(identity["holds"] is not False for identity in answer["identities"])
+
+
+def test_field_said_as_it_is_is_no_override(client: TestClient) -> None:
+    changes = {"n_layers": 2, "norm": {"eps": 1e-5}, "attention": {"n_kv_heads": 1}}
+    model = run(client, {"preset": "llama-tiny", "config": changes})["model"]
+    assert model["overrides"] == ["attention.n_kv_heads"]
 
 
 def test_preset_is_the_config_it_stands_for(client: TestClient) -> None:
@@ -103,7 +109,9 @@ def test_all_biases_are_the_gates_too(client: TestClient, bias: bool) -> None:
     changes = {"ffn": {"bias": bias}}
     model = run(client, {"preset": "llama-tiny", "config": changes})["model"]
     assert model["config"]["ffn"]["bias"] == dict.fromkeys(("in", "gate", "out"), bias)
-    assert model["overrides"] == ["ffn.bias.in", "ffn.bias.gate", "ffn.bias.out"]
+    said = ["ffn.bias.in", "ffn.bias.gate", "ffn.bias.out"]
+    # the gate's is false in the preset, null where every bias is asked for: as the kind has it
+    assert model["overrides"] == (said if bias else [])
 
 
 @pytest.mark.parametrize("part", ["attention", "ffn", "norm", "position"])
