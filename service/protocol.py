@@ -3,9 +3,11 @@ connections that a request can close at once."""
 
 import asyncio
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -14,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from service import errors, pieces, problems
 from service.errors import ServiceError
+from service.problems import Refusal
 from service.settings import Settings
 
 _MOST_PIPELINED = 32
@@ -34,6 +37,9 @@ class Protocol(HttpToolsProtocol):
         self._outside = 0  # bytes since the parser last completed a head, a body's part, a message
         self._reads_head = True
         self._patience: asyncio.TimerHandle | None = None
+        self._answered: RequestResponseCycle | None = None  # Uvicorn knows the last one that came
+        self._deaf = False  # nothing more is understood; what comes is read, so that no reset
+        # overtakes the answers that are due
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
@@ -41,17 +47,20 @@ class Protocol(HttpToolsProtocol):
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Wait no longer; tell the request that is being answered, too."""
         self._wait_no_longer()
         super().connection_lost(exc)
+        if self._runs:
+            _leave(cast(RequestResponseCycle, self._answered))
 
     def data_received(self, data: bytes) -> None:
         """Read on; refuse what grows too long outside of a body."""
-        if self.transport.is_closing():
+        if self._deaf or self.transport.is_closing():
             return
+        begins = self._reads_head and not self._outside
         self._outside += len(data)
-        super().data_received(_without_upgrade(data) if self._reads_head else data)
-        if self._outside > self._settings.head_bytes and not self.transport.is_closing():
+        super().data_received(_without_upgrade(data) if begins else data)
+        if self._outside > self._settings.head_bytes and not self._deaf:
             self._refuse(errors.HeadTooLarge(self._settings.head_bytes))
 
     def on_message_begin(self) -> None:
@@ -98,9 +107,18 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def _runs(self) -> bool:
-        """Whether a request is being answered."""
-        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
-        return cycle is not None and not cycle.response_complete
+        """Whether a request is being answered, or will be."""
+        return next(self._due(), None) is not None
+
+    def _due(self) -> Iterator[RequestResponseCycle]:
+        """The requests whose answers are not whole, in their order."""
+        if self._answered is not None and not self._answered.response_complete:
+            yield self._answered
+        yield from (cycle for cycle, _ in reversed(self.pipeline))
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _refuse(self, error: ServiceError) -> None:
         """Answer by hand, since no request came about, and close.
@@ -108,14 +126,21 @@ class Protocol(HttpToolsProtocol):
         Answers that are due or under way come first, whole: then nothing more is said. A request
         whose body broke off gets no other.
         """
-        if self._runs and not self.cycle.more_body:
-            self.flow.pause_reading()
-            self.cycle.keep_alive = False
+        if self.transport.is_closing():
             return
-        if self._runs:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        refusal = error.refusal
+        self._deaf = True
+        whole = [cycle for cycle in self._due() if not cycle.more_body]
+        if whole:
+            whole[-1].keep_alive = False
+        elif self._runs:
+            _leave(self.cycle)
+            self._say(error.refusal)
+        elif self._reads_head:
+            self._say(error.refusal)
+        else:  # the rest of a body whose request has its answer
+            self.transport.close()
+
+    def _say(self, refusal: Refusal) -> None:
         body = problems.encode(problems.problem(refusal, 1))
         headers = {
             "content-type": problems.MEDIA_TYPE,
@@ -147,6 +172,12 @@ class Protocol(HttpToolsProtocol):
     def _lose_patience(self) -> None:
         if not self._runs:
             self.transport.close()
+
+
+def _leave(cycle: RequestResponseCycle) -> None:
+    """Tell a request that its client is gone."""
+    cycle.disconnected = True
+    cycle.message_event.set()
 
 
 def _without_upgrade(data: bytes) -> bytes:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -159,6 +160,63 @@ def test_answer_that_is_due_comes_before_what_is_no_request(connection: socket.s
     found = everything(connection)
     assert statuses(found) == [b"200"]
     assert b'"blocks.0.resid_pre"' in found
+
+
+@pytest.mark.parametrize("first", [POST, GET])
+def test_answer_that_is_due_comes_before_a_queued_body_that_breaks_off(
+    connection: socket.socket, first: bytes
+) -> None:
+    connection.sendall(first + CHUNKED + b"2\r\n{}\r\nno chunk\r\n")
+    assert statuses(everything(connection)) == [b"200"]
+
+
+def test_answer_under_way_is_whole_whatever_comes_meanwhile(connection: socket.socket) -> None:
+    large = json.dumps(
+        {
+            "model": {"preset": "gpt2-tiny", "config": {"position": {"kind": "none"}}},
+            "input": {"token_ids": [1] * 400},
+            "select": ["A", "S"],
+        }
+    )
+    connection.sendall(f"{HEAD}Content-Length: {len(large)}\r\n\r\n{large}".encode())
+    found = connection.recv(4096)
+    with suppress(OSError):
+        connection.sendall(b"garbage\r\n\r\n" * 1000)
+        time.sleep(0.1)
+        connection.sendall(b"x" * 100_000)
+    found += everything(connection)
+    head, _, body = found.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    assert length is not None
+    assert len(body) == int(length[1]) > 5_000_000
+
+
+def test_client_that_leaves_stops_its_work_with_another_request_queued(tmp_path: Path) -> None:
+    slow = json.dumps(
+        {
+            "model": {"preset": "gpt2", "config": {"n_layers": 8}},
+            "input": {"token_ids": [1] * 64},
+            "select": [{"name": "logits", "position": [-1], "summary": True}],
+            "identities": False,
+        }
+    )
+    log = tmp_path / "log"
+    with log.open("wb") as written, running.service(written, log_level="info") as started:
+        with closing(socket.create_connection(("127.0.0.1", started.port), PATIENCE)) as leaving:
+            leaving.sendall(f"{HEAD}Content-Length: {len(slow)}\r\n\r\n{slow}".encode() + GET)
+            time.sleep(0.3)
+        until = time.monotonic() + PATIENCE
+        while "POST /v1/trace" not in log.read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+    assert "POST /v1/trace 499" in log.read_text()
+
+
+def test_rest_of_a_refused_body_gets_no_second_answer(connection: socket.socket) -> None:
+    refused = CHUNKED.replace(b"application/json", b"text/plain")
+    connection.sendall(refused)
+    assert statuses(answer(connection)) == [b"415"]
+    connection.sendall(b"no chunk\r\n")
+    assert everything(connection) == b""
 
 
 def test_body_that_breaks_off_is_refused_at_once(connection: socket.socket) -> None:
