@@ -16,7 +16,8 @@ from compute.errors import Fault, Place
 from compute.types import Array
 from schemas.faulty import refuse
 
-_LARGEST = 2**53
+LARGEST = 2**53
+"""The largest whole number that every reader of JSON keeps exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _in(kind: Kind, flat: list[Any]) -> Array | None:
     except OverflowError:
         return None
     if kind is WHOLE_NUMBERS:
-        return values if ((values >= 0) & (values <= _LARGEST)).all() else None
+        return values if ((values >= 0) & (values <= LARGEST)).all() else None
     return values if np.isfinite(values).all() else None
 
 
@@ -120,8 +121,8 @@ def _suspects(row: list[Any], kind: Kind) -> Iterator[int]:
     """Where a row may hold what is not of the kind."""
     if set(map(type, row)) <= {*kind.types} and _in(kind, row) is not None:
         return iter(())
-    types, limit = kind.types, 0 if kind is WHOLE_NUMBERS else -_LARGEST
-    return (at for at, e in enumerate(row) if type(e) not in types or not limit <= e <= _LARGEST)
+    types, limit = kind.types, 0 if kind is WHOLE_NUMBERS else -LARGEST
+    return (at for at, e in enumerate(row) if type(e) not in types or not limit <= e <= LARGEST)
 
 
 def _element_faults(raw: object, kind: Kind, place: Place) -> Iterator[Fault]:
@@ -129,7 +130,7 @@ def _element_faults(raw: object, kind: Kind, place: Place) -> Iterator[Fault]:
         article = "" if kind is BOOLEANS else "a "
         detail = f"{article}{kind.word} is due here.".capitalize()
         yield Fault(code="wrong_type", detail=detail, place=place, got=_told(raw))
-    elif isinstance(raw, int) and kind is WHOLE_NUMBERS and not 0 <= raw <= _LARGEST:
+    elif isinstance(raw, int) and kind is WHOLE_NUMBERS and not 0 <= raw <= LARGEST:
         detail = "A number from 0 to 2^53 is due here."
         yield Fault(code="out_of_range", detail=detail, place=place)
     elif isinstance(raw, int | float) and not _is_finite(raw):

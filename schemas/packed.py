@@ -16,9 +16,8 @@ from compute.errors import Fault, Place, first_entries
 from compute.types import Array
 from schemas.base import Asked
 from schemas.faulty import refuse
-from schemas.nested import BOOLEANS, NUMBERS, WHOLE_NUMBERS, Kind
+from schemas.nested import BOOLEANS, LARGEST, NUMBERS, WHOLE_NUMBERS, Kind
 
-_LARGEST = 2**53
 _BYTES = MappingProxyType(
     {"float32": "<f4", "float64": "<f8", "int32": "<i4", "int64": "<i8", "bool": "|u1"}
 )
@@ -112,7 +111,7 @@ def _entry_faults(stored: Array, kind: Kind) -> Iterator[Fault]:
     if kind is BOOLEANS:
         wrong, rule = stored > 1, "a byte of a boolean is 0 or 1"
     elif kind is WHOLE_NUMBERS:
-        wrong, rule = (stored < 0) | (stored > _LARGEST), "numbers are 0 to 2^53 here"
+        wrong, rule = (stored < 0) | (stored > LARGEST), "numbers are 0 to 2^53 here"
     else:
         wrong, rule = ~np.isfinite(stored), "numbers are finite"
     code = "not_finite" if kind is NUMBERS else "out_of_range"

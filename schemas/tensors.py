@@ -23,7 +23,7 @@ from pydantic_core import CoreSchema
 from compute.errors import Fault, Place, first_entries
 from compute.types import Array, DType
 from schemas import nested, packed
-from schemas.nested import BOOLEANS, NUMBERS, WHOLE_NUMBERS, Kind
+from schemas.nested import BOOLEANS, LARGEST, NUMBERS, WHOLE_NUMBERS, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _form(raw: object) -> str:
 
 _ITEMS: dict[Kind, dict[str, Any]] = {
     NUMBERS: {"type": "number"},
-    WHOLE_NUMBERS: {"type": "integer", "minimum": 0, "maximum": 2**53},
+    WHOLE_NUMBERS: {"type": "integer", "minimum": 0, "maximum": LARGEST},
     BOOLEANS: {"type": "boolean"},
 }
 
