@@ -63,14 +63,15 @@ def array(packed: Packed, kind: Kind, ranks: range) -> Array:
 
     Numbers are finite; whole numbers are 0 to 2^53; a byte of a boolean is 0 or 1.
     """
-    refuse(_form_faults(packed, ranks))
-    stored = np.frombuffer(_decoded(packed.data), _BYTES[packed.dtype]).reshape(packed.shape)
+    refuse(_size_faults(packed, ranks))  # before anything is decoded
+    decoded = _decoded(packed.data, _bytes_due(packed))
+    refuse([] if decoded else [_not_base64()])
+    stored = np.frombuffer(decoded, _BYTES[packed.dtype]).reshape(packed.shape)
     refuse(_entry_faults(stored, kind))
     return stored.astype(kind.dtype)
 
 
-def _form_faults(packed: Packed, ranks: range) -> Iterator[Fault]:
-    """Nothing is decoded before its length is known to be right."""
+def _size_faults(packed: Packed, ranks: range) -> Iterator[Fault]:
     if len(packed.shape) not in ranks:
         axes = " or ".join(map(str, ranks))
         detail = f"The tensor has {axes} axes."
@@ -78,7 +79,7 @@ def _form_faults(packed: Packed, ranks: range) -> Iterator[Fault]:
         yield Fault(
             code="rank_mismatch", detail=detail, place=("shape",), expected=list(ranks), got=got
         )
-    due = prod(packed.shape) * np.dtype(_BYTES[packed.dtype]).itemsize
+    due = _bytes_due(packed)
     if len(packed.data) != _encoded_length(due):
         detail = (
             f"The shape in {packed.dtype} takes {due} bytes, {_encoded_length(due)} characters "
@@ -87,23 +88,30 @@ def _form_faults(packed: Packed, ranks: range) -> Iterator[Fault]:
         place: Place = ("data",)
         expected, got = _encoded_length(due), len(packed.data)
         yield Fault(code="wrong_length", detail=detail, place=place, expected=expected, got=got)
-    elif len(_decoded(packed.data)) != due:
-        detail = "This is not base64 in the standard alphabet (A-Z, a-z, 0-9, +, /), padded with =."
-        yield Fault(code="not_base64", detail=detail, place=("data",))
+
+
+def _bytes_due(packed: Packed) -> int:
+    return prod(packed.shape) * np.dtype(_BYTES[packed.dtype]).itemsize
 
 
 def _encoded_length(size: int) -> int:
     return 4 * -(-size // 3)
 
 
-def _decoded(data: str) -> bytes:
-    """The bytes; none where it is no base64."""
+def _not_base64() -> Fault:
+    detail = "This is not base64 in the standard alphabet (A-Z, a-z, 0-9, +, /), padded with =."
+    return Fault(code="not_base64", detail=detail, place=("data",))
+
+
+def _decoded(data: str, due: int) -> bytes:
+    """So many bytes; none where it is no base64 of them."""
     try:
         decoded = b64decode(data, validate=True)
     except ValueError:
         return b""
     last = b64encode(decoded[-(len(decoded) % 3 or 3) :]) if decoded else b""
-    return decoded if data.endswith(last.decode()) else b""  # bits left over are no base64
+    whole = len(decoded) == due and data.endswith(last.decode())  # no bits are left over
+    return decoded if whole else b""
 
 
 def _entry_faults(stored: Array, kind: Kind) -> Iterator[Fault]:
