@@ -24,6 +24,8 @@ LABEL org.opencontainers.image.title="glassblock" \
 RUN rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/ensurepip \
     /usr/local/lib/python3*/site-packages/pip* \
     /usr/lib/python3*/ensurepip /usr/share/python-wheels
+# Where a volume for uploads may be laid; by itself the image takes none.
+RUN mkdir -p /var/lib/glassblock/uploads && chown 10001:10001 /var/lib/glassblock/uploads
 COPY --from=build /opt/glassblock /opt/glassblock
 ENV OPENBLAS_NUM_THREADS=1 \
     OMP_NUM_THREADS=1 \

@@ -10,21 +10,12 @@ settings; their order is shuffled; the ratio is the median of the rounds' ratios
 """
 
 import argparse
-import os
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
-SETTINGS = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MALLOC_MMAP_THRESHOLD_": "33554432",
-    "MALLOC_TRIM_THRESHOLD_": "1000000000",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-"""Read by malloc and BLAS when a process starts, so the benchmark starts itself again in them."""
+import settled
 
 LIMIT = 1.35
 
@@ -79,8 +70,5 @@ def _seconds(side: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    os.environ.pop("OPENBLAS_CORETYPE", None)  # the kernels this machine would choose
-    if any(os.environ.get(name) != value for name, value in SETTINGS.items()):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTINGS})
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    settled.restart()
     raise SystemExit(main())

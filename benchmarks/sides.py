@@ -40,11 +40,11 @@ def _config() -> config.ModelConfig:
 
 
 def _primary(model: config.ModelConfig, positions: int) -> selection.Selection:
-    scene = selection.Scene(model, False, stages.dimensions(model, positions, None))
+    scene = selection.scene_for(model, Inputs(tensor=_rows(positions, D)))
     asked = [
-        Selected(name=stage.name)
-        for stage in stages.STAGES
-        if not stage.derived and scene.absence(stage) is None
+        Selected(name=name)
+        for name, stage in stages.in_order(model)
+        if not stage.derived and scene.absence(name) is None
     ]
     return selection.resolve(asked, scene)
 

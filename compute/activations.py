@@ -86,6 +86,12 @@ def _relu(x: Array, out: Array, scratch: Array) -> None:
     np.maximum(x, 0.0, out=out)
 
 
+def _relu2(x: Array, out: Array, scratch: Array) -> None:
+    """max(x, 0)². Primer, arXiv:2109.08668, section 4."""
+    np.maximum(x, 0.0, out=out)
+    out *= out
+
+
 def _identity(x: Array, out: Array, scratch: Array) -> None:
     """x."""
     np.copyto(out, x)
@@ -97,6 +103,7 @@ ACTIVATIONS: Mapping[str, Kernel] = MappingProxyType(
         "gelu_tanh": _gelu_tanh,
         "quick_gelu": _quick_gelu,
         "relu": _relu,
+        "relu2": _relu2,
         "silu": _silu,
         "identity": _identity,
     }

@@ -1,9 +1,9 @@
 """Attention as an equation: the article's four lines, for all heads at once."""
 
 from compute import ops
+from compute.block_weights import AttentionWeights, CrossWeights
 from compute.setting import Setting
 from compute.types import Array, Equations
-from compute.weights import AttentionWeights
 
 
 def attention(U: Array, w: AttentionWeights, setting: Setting) -> Equations:
@@ -15,8 +15,26 @@ def attention(U: Array, w: AttentionWeights, setting: Setting) -> Equations:
     Q = yield "attn.q", projected.q
     K = yield "attn.k", projected.k
     V = yield "attn.v", projected.v
+    Q, K = yield from setting.qk_norm(Q, K, w)
     q, k = yield from setting.turn(Q, K)
-    S = yield "attn.scores", ops.scores(q, k, setting.scale, setting.bias, setting.forbidden)
-    A = yield "attn.pattern", ops.softmax(S)
+    s = setting
+    S = yield "attn.scores", ops.scores(q, k, s.scale, s.softcap, s.bias, s.forbidden)
+    A = yield from setting.pattern(S, w)
     H = yield "attn.z", ops.mix(A, V)
+    return ops.join_heads(H, w.W_O, w.b_O)
+
+
+def cross_attention(C: Array, w: CrossWeights, setting: Setting) -> Equations:
+    """The same with keys and values from a memory: (..., n, d), memory (..., s, d) -> (..., n, d).
+
+    Attention Is All You Need, section 3.2.3. Nothing is turned or biased by position.
+    """
+    Q = yield "cross.q", ops.project_queries(C, w)
+    keys, values = ops.project_memory(setting.memory, w)
+    K = yield "cross.k", keys
+    V = yield "cross.v", values
+    s = setting
+    S = yield "cross.scores", ops.scores(Q, K, s.scale, s.softcap, None, s.memory_forbidden)
+    A = yield "cross.pattern", ops.softmax(S)
+    H = yield "cross.z", ops.mix(A, V)
     return ops.join_heads(H, w.W_O, w.b_O)

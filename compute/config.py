@@ -5,18 +5,24 @@ Static defaults stand here as field defaults; `attention_config`, `ffn_config` a
 A part that is switched off (`kind = none`) keeps zeros that nobody reads.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import log
+from typing import Literal, Union
 
 AttentionKind = Literal["softmax", "none"]
 MaskKind = Literal["causal", "full"]
-FfnKind = Literal["mlp", "gated", "none"]
-ActivationName = Literal["gelu", "gelu_tanh", "quick_gelu", "relu", "silu", "identity"]
+QkNorm = Literal["none", "head", "full"]
+FfnKind = Literal["mlp", "gated", "moe", "none"]
+ExpertKind = Literal["gated", "mlp"]
+ActivationName = Literal["gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu", "identity"]
 NormKind = Literal["layernorm", "rmsnorm", "none"]
-Placement = Literal["pre", "post"]
-PositionKind = Literal["none", "sinusoidal", "learned", "rope", "alibi"]
+Placement = Literal["pre", "post", "sandwich", "output"]
+PositionKind = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
 Pairing = Literal["half", "interleaved"]
+ScalingKind = Literal["none", "linear", "dynamic", "yarn", "llama3"]
 AlibiRule = Literal["bloom", "geometric"]
+Topology = Literal["sequential", "parallel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,7 @@ class AttentionBias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FfnBias:
-    """Which of b_in, b_gate, b_out exist (b_gate only in a gated FFN)."""
+    """Which of b_in, b_gate, b_out exist (b_gate only where there is a gate)."""
 
     in_: bool = True
     gate: bool = False
@@ -40,7 +46,11 @@ class FfnBias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionConfig:
-    """Softmax attention over scores; `scale` multiplies Q K^T; `window` counts the query itself."""
+    """Softmax attention over scores; `scale` multiplies Q K^T; `window` counts the query itself.
+
+    `softcap` c: scaled scores become c · tanh(s / c). `qk_norm`: queries and keys are normalized,
+    head by head or over all heads together. `sinks`: each head has one more logit in its softmax.
+    """
 
     kind: AttentionKind = "softmax"
     n_heads: int = 0
@@ -48,6 +58,9 @@ class AttentionConfig:
     d_head: int = 0
     d_value: int = 0
     scale: float = 0.0
+    softcap: float | None = None
+    qk_norm: QkNorm = "none"
+    sinks: bool = False
     mask: MaskKind = "causal"
     window: int | None = None
     bias: AttentionBias = AttentionBias()
@@ -55,25 +68,60 @@ class AttentionConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FfnConfig:
-    """A two-matrix MLP, act(F W_in + b_in) W_out + b_out, or a gated one."""
+    """A two-matrix MLP, act(F W_in + b_in) W_out + b_out, a gated one, or a mixture of experts.
+
+    A mixture: each token goes to the `top_k` of `n_experts` experts with the largest router
+    logits. `renormalize`: their weights are the softmax over the chosen logits, else over all.
+    `d_shared` > 0: one more expert of that width sees every token; `shared_gate` weighs it.
+    """
 
     kind: FfnKind = "mlp"
     d_ff: int = 0
     activation: ActivationName = "gelu"
     bias: FfnBias = FfnBias()
+    n_experts: int = 0
+    top_k: int = 0
+    expert: ExpertKind = "gated"
+    renormalize: bool = True
+    router_bias: bool = False
+    d_shared: int = 0
+    shared_gate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormConfig:
-    """LayerNorm or RMSNorm, before each sublayer or after each addition.
+    """LayerNorm or RMSNorm, and where: `placement`.
 
-    `gain_offset` is added to the stored weight: 0, or 1 where the stored weight is w of (1 + w).
+    pre: before each sublayer. post: after each addition. output: on each sublayer's output,
+    before it is added. sandwich: pre and output together. `gain_offset` is added to the stored
+    weight: 0, or 1 where the stored weight is w of (1 + w). `bias`: a LayerNorm's bias exists.
+    `shared`: in a parallel block one norm feeds both sublayers.
     """
 
     kind: NormKind = "layernorm"
     placement: Placement = "pre"
     eps: float = 1e-5
     gain_offset: float = 0.0
+    bias: bool = True
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RopeScaling:
+    """How RoPE's frequencies are stretched beyond the positions a model was trained on.
+
+    `original_positions` is what it was trained on; `attention_factor` multiplies cosines and
+    sines (yarn).
+    """
+
+    kind: ScalingKind = "none"
+    factor: float = 1.0
+    original_positions: int = 0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    attention_factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +133,32 @@ class PositionConfig:
     theta: float = 10000.0
     rotary_dim: int = 0
     pairing: Pairing = "half"
+    scaling: RopeScaling = RopeScaling()
     alibi_rule: AlibiRule = "bloom"
+    n_buckets: int = 32
+    max_distance: int = 128
+    bidirectional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerConfig:
+    """What one block has of its own. `theta` is None where the block turns nothing."""
+
+    window: int | None
+    scale: float
+    theta: float | None
+    scaling: RopeScaling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """A stack of `n_layers` equal blocks, with embedding and readout where `vocab` is given."""
+    """A stack of `n_layers` blocks, with an embedding where `vocab` is given, and a readout there.
+
+    `readout` false: the embedding has none, and the model ends with its stream.
+    `layers` is empty where all blocks are alike, else it has an entry for each. With
+    `cross_attention` each block also attends to a memory: the output of `encoder`, a stack of its
+    own that shares the embedding, or rows that the request brings.
+    """
 
     d_model: int
     n_layers: int
@@ -102,9 +170,51 @@ class ModelConfig:
     tied: bool
     unembed_bias: bool
     final_norm: bool
+    topology: Topology = "sequential"
+    residual_multiplier: float = 1.0
+    cross_attention: bool = False
+    embed_multiplier: float = 1.0
+    embed_norm: bool = False
+    token_types: int = 0
+    readout: bool = True
+    mlm_head: bool = False
+    logit_multiplier: float = 1.0
+    logit_softcap: float | None = None
+    layers: tuple[LayerConfig, ...] = ()
+    encoder: Union["ModelConfig", None] = None
 
 
-def attention_config(
+def reads_out(config: ModelConfig) -> bool:
+    """Whether the model has logits."""
+    return config.vocab is not None and config.readout
+
+
+@lru_cache(maxsize=1024)
+def block_config(config: ModelConfig, layer: int) -> ModelConfig:
+    """The config of one block: the stack's, with what the block has of its own."""
+    if not config.layers:
+        return config
+    own = config.layers[layer]
+    position = config.position
+    if position.kind == "rope":
+        turned = replace(position, theta=own.theta or 0.0, scaling=own.scaling)
+        position = PositionConfig() if own.theta is None else turned
+    attention = replace(config.attention, window=own.window, scale=own.scale)
+    return replace(config, attention=attention, position=position, layers=())
+
+
+def layer_config(config: ModelConfig) -> LayerConfig:
+    """What a block has that says nothing of its own."""
+    position = config.position
+    return LayerConfig(
+        window=config.attention.window,
+        scale=config.attention.scale,
+        theta=position.theta if position.kind == "rope" else None,
+        scaling=position.scaling,
+    )
+
+
+def attention_config(  # noqa: PLR0913 - a keyword for each field
     d_model: int,
     n_heads: int,
     *,
@@ -112,6 +222,9 @@ def attention_config(
     d_head: int | None = None,
     d_value: int | None = None,
     scale: float | None = None,
+    softcap: float | None = None,
+    qk_norm: QkNorm = "none",
+    sinks: bool = False,
     mask: MaskKind = "causal",
     window: int | None = None,
     bias: AttentionBias = AttentionBias(),
@@ -125,30 +238,52 @@ def attention_config(
         d_head=width,
         d_value=width if d_value is None else d_value,
         scale=max(width, 1) ** -0.5 if scale is None else scale,
+        softcap=softcap,
+        qk_norm=qk_norm,
+        sinks=sinks,
         mask=mask,
         window=window,
         bias=bias,
     )
 
 
-def ffn_config(
+def ffn_config(  # noqa: PLR0913 - a keyword for each field
     d_model: int,
     kind: FfnKind,
     *,
     d_ff: int | None = None,
     activation: ActivationName = "gelu",
     bias: FfnBias | None = None,
+    n_experts: int = 0,
+    top_k: int = 0,
+    expert: ExpertKind = "gated",
+    renormalize: bool = True,
+    router_bias: bool = False,
+    d_shared: int = 0,
+    shared_gate: bool = False,
 ) -> FfnConfig:
-    """d_ff = 4 d_model; b_in and b_out exist, and b_gate where there is a gate."""
+    """d_ff = 4 d_model; b_in and b_out exist, and b_gate where there is a gate; of experts none."""
     return FfnConfig(
         kind=kind,
         d_ff=4 * d_model if d_ff is None else d_ff,
         activation=activation,
-        bias=FfnBias(gate=kind == "gated") if bias is None else bias,
+        bias=default_ffn_bias(kind) if bias is None else bias,
+        n_experts=n_experts,
+        top_k=top_k,
+        expert=expert,
+        renormalize=renormalize,
+        router_bias=router_bias,
+        d_shared=d_shared,
+        shared_gate=shared_gate,
     )
 
 
-def position_config(
+def default_ffn_bias(kind: FfnKind) -> FfnBias:
+    """An mlp has b_in and b_out, a gated ffn b_gate too, experts none."""
+    return FfnBias(in_=kind != "moe", gate=kind == "gated", out=kind != "moe")
+
+
+def position_config(  # noqa: PLR0913 - a keyword for each field
     kind: PositionKind,
     d_head: int,
     *,
@@ -156,7 +291,11 @@ def position_config(
     theta: float = 10000.0,
     rotary_dim: int | None = None,
     pairing: Pairing = "half",
+    scaling: RopeScaling = RopeScaling(),
     alibi_rule: AlibiRule = "bloom",
+    n_buckets: int = 32,
+    max_distance: int = 128,
+    bidirectional: bool = False,
 ) -> PositionConfig:
     """rotary_dim = d_head: the whole head turns unless a narrower width is asked for."""
     return PositionConfig(
@@ -165,10 +304,19 @@ def position_config(
         theta=theta,
         rotary_dim=d_head if rotary_dim is None else rotary_dim,
         pairing=pairing,
+        scaling=scaling,
         alibi_rule=alibi_rule,
+        n_buckets=n_buckets,
+        max_distance=max_distance,
+        bidirectional=bidirectional,
     )
 
 
+def yarn_attention_factor(factor: float) -> float:
+    """0.1 ln(factor) + 1, what yarn multiplies cosines and sines by. YaRN, section 3.4."""
+    return 0.1 * log(factor) + 1.0 if factor > 1.0 else 1.0
+
+
 def default_final_norm(norm: NormConfig, vocab: int | None) -> bool:
-    """A pre-norm stack normalizes once more before its vocabulary readout."""
-    return vocab is not None and norm.kind != "none" and norm.placement == "pre"
+    """A stack whose stream is not normalized by its last block is before its readout."""
+    return vocab is not None and norm.kind != "none" and norm.placement != "post"

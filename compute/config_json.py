@@ -1,11 +1,12 @@
 """A resolved config as JSON and back.
 
-Only the fields that apply are written (`{"kind": "none"}` for a part that is off), and reading
-is strict: every field that applies, of its type, and nothing else.
+Only the fields that apply are written (`{"kind": "none"}` for a part that is off). Reading is
+strict: every field that applies, of its type, and nothing else; what only some arrangements have
+may be left out.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from compute import config_rules
@@ -15,28 +16,48 @@ from compute.config import (
     ModelConfig,
     NormConfig,
     PositionConfig,
+    RopeScaling,
 )
 from compute.errors import ConfigError, Fault, Place
 
 T = TypeVar("T")
 
-_NOTHING_ELSE = {
+_BIASES = ("d_ff", "activation", "bias")
+_SCALED = ("factor", "original_positions")
+_APPLYING = {
     (AttentionConfig, "none"): (),
     (FfnConfig, "none"): (),
+    (FfnConfig, "mlp"): _BIASES,
+    (FfnConfig, "gated"): _BIASES,
     (NormConfig, "none"): (),
+    (NormConfig, "rmsnorm"): ("placement", "eps", "gain_offset", "shared"),
     (PositionConfig, "none"): (),
     (PositionConfig, "sinusoidal"): (),
     (PositionConfig, "learned"): ("n_positions",),
-    (PositionConfig, "rope"): ("theta", "rotary_dim", "pairing"),
+    (PositionConfig, "rope"): ("theta", "rotary_dim", "pairing", "scaling"),
     (PositionConfig, "alibi"): ("alibi_rule",),
+    (PositionConfig, "t5_bias"): ("n_buckets", "max_distance", "bidirectional"),
+    (RopeScaling, "none"): (),
+    (RopeScaling, "linear"): ("factor",),
+    (RopeScaling, "dynamic"): _SCALED,
+    (RopeScaling, "yarn"): (*_SCALED, "beta_fast", "beta_slow", "attention_factor"),
+    (RopeScaling, "llama3"): (*_SCALED, "low_freq_factor", "high_freq_factor"),
 }
 """(part, kind) -> the fields that apply beside `kind`; all of them where a pair is not listed."""
+
+_OPTIONAL = {
+    AttentionConfig: {"softcap", "qk_norm", "sinks"},
+    NormConfig: {"bias", "shared"},
+    PositionConfig: {"scaling"},
+    ModelConfig: {field.name for field in fields(ModelConfig) if field.default is not MISSING},
+}
+"""Part -> the fields that may be left out of what is read: off, as their defaults say."""
 
 
 def applying_fields(part: type, kind: object) -> tuple[str, ...]:
     """The field names of a config part that mean something for its kind."""
     names = tuple(field.name for field in fields(part))
-    chosen = _NOTHING_ELSE.get((part, str(kind)))
+    chosen = _APPLYING.get((part, str(kind)))
     return names if chosen is None else ("kind", *chosen)
 
 
@@ -44,10 +65,13 @@ def as_json(config: object) -> dict[str, Any]:
     """A config dataclass as plain JSON: {field: value}, parts nested, `in_` written `in`."""
     names = applying_fields(type(config), getattr(config, "kind", None))
     values = {name: getattr(config, name) for name in names}
-    return {
-        name.rstrip("_"): as_json(value) if is_dataclass(value) else value
-        for name, value in values.items()
-    }
+    return {name.rstrip("_"): _plain(value) for name, value in values.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [as_json(entry) for entry in value]
+    return as_json(value) if is_dataclass(value) else value
 
 
 def from_json(raw: Mapping[str, Any]) -> ModelConfig:
@@ -62,10 +86,15 @@ def _read(part: type[T], raw: object, place: Place) -> T:
         _value(get_type_hints(part)["kind"], raw["kind"], (*place, "kind"))
     names = {name.rstrip("_"): name for name in applying_fields(part, raw.get("kind"))}
     for key in sorted(set(raw) ^ set(names)):
-        raise _misfit((*place, key), "present" if key in names else "absent", raw.get(key))
+        if key not in names or key not in _OPTIONAL.get(part, ()):
+            raise _misfit((*place, key), "present" if key in names else "absent", raw.get(key))
     hints = get_type_hints(part)
     return part(
-        **{name: _value(hints[name], raw[key], (*place, key)) for key, name in names.items()}
+        **{
+            name: _value(hints[name], raw[key], (*place, key))
+            for key, name in names.items()
+            if key in raw
+        }
     )
 
 
@@ -76,7 +105,17 @@ def _value(hint: object, raw: object, place: Place) -> object:
         if raw in get_args(hint):
             return raw
         raise _misfit(place, " | ".join(map(str, get_args(hint))), raw)
+    if get_origin(hint) is tuple:
+        return _entries(get_args(hint)[0], raw, place)
+    if get_args(hint) and is_dataclass(get_args(hint)[0]):
+        return None if raw is None else _value(get_args(hint)[0], raw, place)
     return _scalar(get_args(hint) or (hint,), raw, place)
+
+
+def _entries(hint: object, raw: object, place: Place) -> tuple[object, ...]:
+    if not isinstance(raw, list):
+        raise _misfit(place, "a list", raw)
+    return tuple(_value(hint, entry, (*place, at)) for at, entry in enumerate(raw))
 
 
 def _scalar(kinds: tuple[type, ...], raw: object, place: Place) -> object:

@@ -5,9 +5,11 @@ several fields together can break.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from compute.config import ModelConfig
+from compute.config import FfnConfig, ModelConfig, PositionConfig, RopeScaling, reads_out
 from compute.errors import ConfigError, Fault, refuse_if
+from compute.tensors import has_gate
 
 
 def check(config: ModelConfig) -> ModelConfig:
@@ -19,17 +21,23 @@ def check(config: ModelConfig) -> ModelConfig:
 def _faults(config: ModelConfig) -> Iterator[Fault]:
     yield from _size_faults(config)
     yield from _block_faults(config)
+    yield from _norm_faults(config)
     if config.attention.kind != "none":
         yield from _head_faults(config)
+    if config.ffn.kind == "moe":
+        yield from _expert_faults(config.ffn)
     yield from _position_faults(config)
+    yield from _layer_faults(config)
     yield from _readout_faults(config)
+    if config.encoder is not None:
+        yield from _encoder_faults(config, config.encoder)
 
 
 def _rule(place: str, detail: str, expected: object = None, got: object = None) -> Fault:
     return Fault(
         code="config_rule",
         detail=detail,
-        place=tuple(place.split(".")),
+        place=tuple(int(part) if part.isdecimal() else part for part in place.split(".")),
         expected=expected,
         got=got,
     )
@@ -53,12 +61,54 @@ def _follows_from_heads(place: str, config: ModelConfig) -> bool:
 
 
 def _block_faults(config: ModelConfig) -> Iterator[Fault]:
+    has_both = config.attention.kind != "none" and config.ffn.kind != "none"
     if config.attention.kind == "none" and config.ffn.kind == "none":
         yield _rule("ffn.kind", "A block needs attention, an ffn, or both.")
-    if config.norm.kind == "none" and config.norm.placement != "pre":
-        yield _rule("norm.placement", "norm.kind = none places no norm; leave placement out.")
-    if config.ffn.kind == "mlp" and config.ffn.bias.gate:
+    if config.ffn.bias.gate and not has_gate(config.ffn) and config.ffn.kind != "none":
         yield _rule("ffn.bias.gate", "An mlp has no gate, so no gate bias; use kind = gated.")
+    if config.topology == "parallel" and not (has_both and config.norm.placement == "pre"):
+        yield _rule(
+            "topology",
+            "A parallel block has attention and an ffn that read the same stream, with norms "
+            "before them: norm.placement = pre.",
+        )
+    if config.cross_attention and not (has_both and config.topology == "sequential"):
+        yield _rule(
+            "cross_attention", "Cross-attention stands between attention and ffn, one by one."
+        )
+    elif config.cross_attention and config.norm.placement not in ("pre", "post"):
+        yield _rule(
+            "cross_attention", "With cross-attention norms are placed pre or post.", "pre | post"
+        )
+
+
+def _norm_faults(config: ModelConfig) -> Iterator[Fault]:
+    norm = config.norm
+    if norm.shared and config.topology != "parallel":
+        yield _rule("norm.shared", "Only a parallel block shares a norm: topology = parallel.")
+    if norm.kind != "none":
+        return
+    if norm.placement != "pre":
+        yield _rule("norm.placement", "norm.kind = none places no norm; leave placement out.")
+    needing = {
+        "embed_norm": config.embed_norm,
+        "mlm_head": config.mlm_head,
+        "attention.qk_norm": config.attention.qk_norm != "none",
+    }
+    for place, wanted in needing.items():
+        if wanted:
+            yield _rule(place, f"{place} needs a norm kind other than none.")
+
+
+def _expert_faults(ffn: FfnConfig) -> Iterator[Fault]:
+    for name in ("n_experts", "top_k"):
+        if getattr(ffn, name) < 1:
+            yield _rule(f"ffn.{name}", f"A mixture of experts needs {name}.", "at least 1")
+    if ffn.top_k > ffn.n_experts > 0:
+        detail = f"top_k = {ffn.top_k} is more than there are experts, {ffn.n_experts}."
+        yield _rule("ffn.top_k", detail, f"at most {ffn.n_experts}", ffn.top_k)
+    if ffn.shared_gate and not ffn.d_shared:
+        yield _rule("ffn.shared_gate", "shared_gate weighs a shared expert: give d_shared.")
 
 
 def _head_faults(config: ModelConfig) -> Iterator[Fault]:
@@ -83,16 +133,83 @@ def _head_faults(config: ModelConfig) -> Iterator[Fault]:
 
 def _position_faults(config: ModelConfig) -> Iterator[Fault]:
     position = config.position
-    if position.kind in ("rope", "alibi") and config.attention.kind == "none":
+    if position.kind in ("rope", "alibi", "t5_bias") and config.attention.kind == "none":
         yield _rule("position.kind", f"{position.kind} works inside attention, and there is none.")
     elif position.kind == "rope":
         yield from _rotary_faults(position.rotary_dim, config.attention.d_head)
+        yield from _scaling_faults("position.scaling", position.scaling, position)
+        yield from _theta_faults("position.theta", position.theta, position.scaling)
     if position.kind == "learned" and position.n_positions < 1:
         yield _rule(
             "position.n_positions",
             "Learned positions need n_positions, the number of rows of pos_embed.W_pos.",
             expected="at least 1",
         )
+    if position.kind == "t5_bias":
+        yield from _bucket_faults(position)
+
+
+def _bucket_faults(position: PositionConfig) -> Iterator[Fault]:
+    sides = 2 if position.bidirectional else 1
+    exact = position.n_buckets // sides // 2
+    if position.n_buckets % sides or exact < 1:
+        detail = "n_buckets is split: both directions, then near and far."
+        yield _rule("position.n_buckets", detail, f"a multiple of {2 * sides}", position.n_buckets)
+    elif position.max_distance <= exact:
+        detail = f"Distances up to {exact - 1} have a bucket each; max_distance lies beyond them."
+        yield _rule("position.max_distance", detail, f"above {exact}", position.max_distance)
+
+
+def _scaling_faults(place: str, scaling: RopeScaling, position: PositionConfig) -> Iterator[Fault]:
+    if scaling.kind in ("dynamic", "yarn", "llama3") and scaling.original_positions < 1:
+        detail = f"{scaling.kind} scaling needs original_positions, the length trained on."
+        yield _rule(f"{place}.original_positions", detail, expected="at least 1")
+    if scaling.kind == "dynamic" and position.rotary_dim == 2:
+        yield _rule(f"{place}.kind", "dynamic scaling has the exponent r / (r - 2): r is not 2.")
+    if scaling.kind == "llama3" and scaling.high_freq_factor <= scaling.low_freq_factor:
+        detail = "high_freq_factor lies above low_freq_factor."
+        expected, got = f"above {scaling.low_freq_factor}", scaling.high_freq_factor
+        yield _rule(f"{place}.high_freq_factor", detail, expected, got)
+    if scaling.kind == "yarn" and scaling.beta_fast <= scaling.beta_slow:
+        expected, got = f"above {scaling.beta_slow}", scaling.beta_fast
+        yield _rule(f"{place}.beta_fast", "beta_fast lies above beta_slow.", expected, got)
+
+
+def _theta_faults(place: str, theta: float, scaling: RopeScaling) -> Iterator[Fault]:
+    if scaling.kind == "yarn" and theta <= 1.0:
+        detail = "yarn tells pairs apart by how fast they turn, slower from pair to pair."
+        yield _rule(place, detail, expected="above 1", got=theta)
+
+
+def _layer_faults(config: ModelConfig) -> Iterator[Fault]:
+    if config.layers and len(config.layers) != config.n_layers:
+        detail = "layers has one entry for each block."
+        yield _rule("layers", detail, config.n_layers, len(config.layers))
+    for at, layer in enumerate(config.layers[: config.n_layers]):
+        place = f"layers.{at}"
+        if layer.window is not None and layer.window < 1:
+            yield _rule(f"{place}.window", "window must be at least 1.", "at least 1", layer.window)
+        if layer.theta is not None and config.position.kind != "rope":
+            yield _rule(f"{place}.theta", "theta belongs to position.kind = rope.")
+        elif layer.theta is not None:
+            yield from _scaling_faults(f"{place}.scaling", layer.scaling, config.position)
+            yield from _theta_faults(f"{place}.theta", layer.theta, layer.scaling)
+    if config.layers and config.attention.kind == "none":
+        yield _rule("layers", "layers says what attention does in each block, and there is none.")
+
+
+def _encoder_faults(config: ModelConfig, encoder: ModelConfig) -> Iterator[Fault]:
+    if not config.cross_attention:
+        yield _rule("encoder", "Nothing reads an encoder without cross_attention.")
+    if encoder.d_model != config.d_model:
+        detail = "Encoder and decoder share the embedding, so d_model is the same."
+        yield _rule("encoder.d_model", detail, config.d_model, encoder.d_model)
+    off = {"vocab": encoder.vocab, "encoder": encoder.encoder, "cross_attention": None}
+    if encoder.cross_attention or any(value is not None for value in off.values()):
+        yield _rule("encoder", "An encoder has no readout, no encoder and no cross-attention.")
+        return
+    for fault in _faults(encoder):
+        yield replace(fault, place=("encoder", *fault.place))
 
 
 def _rotary_faults(rotary_dim: int, d_head: int) -> Iterator[Fault]:
@@ -107,9 +224,17 @@ def _rotary_faults(rotary_dim: int, d_head: int) -> Iterator[Fault]:
 
 
 def _readout_faults(config: ModelConfig) -> Iterator[Fault]:
-    if config.vocab is None and config.tied:
-        yield _rule("tied", "tied ties the readout to the embedding; it needs vocab.")
-    if config.vocab is None and config.unembed_bias:
-        yield _rule("unembed_bias", "unembed_bias belongs to the readout; it needs vocab.")
+    of_readout = {
+        "tied": config.tied,
+        "unembed_bias": config.unembed_bias,
+        "mlm_head": config.mlm_head,
+        "logit_softcap": config.logit_softcap is not None,
+        "logit_multiplier": config.logit_multiplier != 1.0,
+    }
+    if not reads_out(config):
+        missing = "it needs vocab" if config.vocab is None else "readout is false"
+        for place, given in of_readout.items():
+            if given:
+                yield _rule(place, f"{place} belongs to the readout; {missing}.")
     if config.final_norm and config.norm.kind == "none":
         yield _rule("final_norm", "final_norm needs a norm kind other than none.")

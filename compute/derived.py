@@ -8,30 +8,37 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from compute import ops
+from compute.block_weights import AttentionWeights, CrossWeights
 from compute.config import ModelConfig
 from compute.stages import Stage
 from compute.types import Array
-from compute.weights import AttentionWeights
 
 Where = Mapping[str, tuple[int, ...]]
 """Axis letter -> the indices wanted; an axis left out is wanted whole."""
 
-Derive = Callable[[tuple[Array, ...], AttentionWeights, Where], Array]
+Weights = AttentionWeights | CrossWeights
+Derive = Callable[[tuple[Array, ...], Weights, Where], Array]
 
 
 def operands(stage: Stage, config: ModelConfig) -> tuple[str, ...]:
-    """The primary stages a derived one is computed from, for a config."""
-    rotates = stage.name == "attn.dots" and config.position.kind == "rope"
-    return tuple(f"{name}_rot" for name in stage.derived_from) if rotates else stage.derived_from
+    """The primary stages a derived one is computed from, for the config of its block.
+
+    Dots are of queries and keys as they meet: rotated, or else normalized, or else as projected.
+    """
+    if stage.name != "attn.dots":
+        return stage.derived_from
+    last = "_rot" if config.position.kind == "rope" else ""
+    normed = "_norm" if config.attention.qk_norm != "none" else ""
+    return tuple(f"{name}{last or normed}" for name in stage.derived_from)
 
 
-def dots(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+def dots(kept: tuple[Array, ...], w: Weights, where: Where) -> Array:
     """Q K^T, unscaled: (..., h, n, k), (..., g, m, k) -> (..., h, n, m), then cut."""
     queries, keys = kept
     return cut(ops.dots(np.ascontiguousarray(queries), keys), "hnm", where)
 
 
-def head_out(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+def head_out(kept: tuple[Array, ...], w: Weights, where: Where) -> Array:
     """H_r W_O^(r): (..., h, n, v), (h, v, d) -> (..., h, n, d)."""
     (H,) = kept
     H_wanted = cut(H, "hnv", {letter: where[letter] for letter in "bhn" if letter in where})
@@ -39,7 +46,7 @@ def head_out(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Arra
     return np.matmul(H_wanted, W_O)
 
 
-def source_out(kept: tuple[Array, ...], w: AttentionWeights, where: Where) -> Array:
+def source_out(kept: tuple[Array, ...], w: Weights, where: Where) -> Array:
     """a_nm v_m W_O^(r): (..., h, n, m), (..., g, m, v), (h, v, d) -> (..., h, n, m, d)."""
     A, V = kept
     served = w.n_heads // w.n_kv_heads
@@ -54,6 +61,7 @@ DERIVE: Mapping[str, Derive] = {
     "attn.dots": dots,
     "attn.head_out": head_out,
     "attn.source_out": source_out,
+    "cross.head_out": head_out,
 }
 
 

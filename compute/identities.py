@@ -19,7 +19,8 @@ import numpy as np
 
 from compute import _identity_routes as routes
 from compute import stages
-from compute._identity_routes import Measured, Operands
+from compute._identity_measures import Measured, Operands
+from compute.block_weights import BlockWeights
 from compute.config import ModelConfig
 from compute.types import Array, Bools
 from compute.weights import ModelWeights
@@ -46,39 +47,46 @@ class Identity:
 class Evidence:
     """What there is to check with: whole arrays by full name, why others are missing, weights.
 
-    `check` is called now and then and may raise to stop the work.
+    absence: full name -> why the config has no such stage. fully_masked: pattern's full name ->
+    its queries without a key. `check` is called now and then and may raise to stop the work.
     """
 
     config: ModelConfig
-    tokens: bool
+    absence: Callable[[str], str | None]
     whole: Mapping[str, Array]
     sliced: frozenset[str]
     patched: frozenset[str]
     weights: ModelWeights
-    fully_masked: Bools | None
+    fully_masked: Mapping[str, Bools]
     check: Callable[[], None]
 
 
 def check(evidence: Evidence) -> Iterator[Identity]:
     """Every identity of the config, in order of computation, each made when it is asked for."""
-    yield _one("", routes.EMBEDDING, evidence)
-    for layer in range(evidence.config.n_layers):
-        for route in routes.in_block(evidence.config):
-            yield _one(f"blocks.{layer}.", route, evidence)
-    yield _one("", routes.expansion(evidence.config), evidence)
+    config = evidence.config
+    if config.encoder is not None:
+        yield from _of_stack(stages.ENCODER, config.encoder, evidence)
+    yield from _of_stack("", config, evidence)
+
+
+def _of_stack(stack: str, config: ModelConfig, evidence: Evidence) -> Iterator[Identity]:
+    yield _one(stack, routes.embedding(config), evidence)
+    for layer in range(config.n_layers):
+        for route in routes.in_block(config):
+            yield _one(f"{stack}blocks.{layer}.", route, evidence)
+    yield _one(stack, routes.expansion(config), evidence)
 
 
 def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
     name = prefix + route.name
-    needed = [_place(prefix, stage) for stage in (*route.stages, *route.sized_by)]
+    needed = [prefix + stage for stage in (*route.stages, *route.sized_by)]
     reason = route.absent or _missing(needed, evidence)
     if reason is not None:
         return _unchecked(name, route.formula, reason)
     operands = Operands(
         tuple(evidence.whole[stage] for stage in needed),
-        evidence.weights,
-        stages.layer_of(prefix + "x") or 0,
-        evidence.fully_masked,
+        _block_of(prefix, evidence.weights),
+        evidence.fully_masked.get(needed[0]),
         evidence.check,
     )
     if not all(_finite(stage, evidence.whole[stage]) for stage in needed):
@@ -90,17 +98,16 @@ def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
     return _judged(name, route.formula, measured, operands.values[0].dtype)
 
 
-def _place(prefix: str, stage: str) -> str:
-    return (
-        stage
-        if stage.startswith("blocks.") or stages.BY_NAME[stage].level == "model"
-        else prefix + stage
-    )
+def _block_of(prefix: str, weights: ModelWeights) -> BlockWeights | None:
+    """The block an identity is of; None where it is of a whole stack."""
+    layer = stages.layer_of(prefix + "x")
+    stack = weights.encoder if stages.stack_of(prefix) else weights
+    return None if layer is None or stack is None else stack.blocks[layer]
 
 
 def _missing(needed: list[str], evidence: Evidence) -> str | None:
     for name in needed:
-        absent = stages.find(name).absent(evidence.config, evidence.tokens)
+        absent = evidence.absence(name)
         if absent is not None:
             return f"not applicable: {absent}"
     changed = [name for name in needed if name in evidence.patched]
@@ -114,7 +121,10 @@ def _missing(needed: list[str], evidence: Evidence) -> str | None:
 
 
 def _finite(name: str, values: Array) -> bool:
-    if stages.local_name(name) == "attn.scores":  # masked pairs are -inf by design
+    if stages.local_name(name) in (
+        "attn.scores",
+        "cross.scores",
+    ):  # masked pairs are -inf by design
         return not (np.isnan(values).any() or np.isposinf(values).any())
     return bool(np.isfinite(values).all())
 

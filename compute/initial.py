@@ -22,7 +22,8 @@ from math import sqrt
 
 import numpy as np
 
-from compute.tensors import Tensor
+from compute.config import ModelConfig
+from compute.tensors import ENCODER, Tensor
 from compute.types import Array, DType
 
 Source = Callable[[Tensor], Array]
@@ -33,6 +34,7 @@ _UNIT = sqrt((2**32 - 1) / 3)  # the standard deviation of the centred sum of fo
 _LANES = np.uint64(0x0000FFFF0000FFFF)  # every other one of the four 16-bit lanes
 _CHUNK = 1 << 14  # elements whose temporaries stay in the cache
 _SPREAD = 0.1
+_NO_PLACE = ("pos_embed.W_pos", "type_embed.W_type", "rel_bias.W_rel")
 
 
 def seeded(
@@ -60,17 +62,25 @@ def seeded(
     return source
 
 
+def by_stack(config: ModelConfig, make: Callable[[float], Source]) -> Source:
+    """A source made for each stack's own gain_offset: the model's, and its encoder's."""
+    own, encoder = make(config.norm.gain_offset), (config.encoder or config).norm.gain_offset
+    theirs = make(encoder)
+    return lambda tensor: (theirs if tensor.name.startswith(ENCODER) else own)(tensor)
+
+
 def identity(dtype: DType, gain_offset: float) -> Source:
-    """Every matrix and table the (rectangular) identity, gains 1, biases 0, no positions.
+    """Every matrix and table the (rectangular) identity, gains 1, biases 0, no positions or types.
 
     Heads are concatenated first, so that head r reads and writes its own coordinates:
-    W_Q[r, i, j] = 1 where i = r · d_head + j, and likewise W_K, W_V and W_O.
+    W_Q[r, i, j] = 1 where i = r · d_head + j, and likewise W_K, W_V and W_O. Each expert is
+    the identity by itself.
     """
 
     def source(tensor: Tensor) -> Array:
         if tensor.role == "gain":
             return np.full(tensor.shape, 1.0 - gain_offset, dtype)
-        if tensor.role == "bias" or tensor.name == "pos_embed.W_pos":
+        if tensor.role == "bias" or tensor.name.endswith(_NO_PLACE):
             return np.zeros(tensor.shape, dtype)
         return _eye(tensor, dtype)
 
@@ -90,6 +100,8 @@ def _eye(tensor: Tensor, dtype: DType) -> Array:
     if len(tensor.shape) == 2:
         return np.eye(*tensor.shape, dtype=dtype)
     heads, rows, columns = tensor.shape
+    if tensor.axes[0] == "e":  # each expert by itself
+        return np.broadcast_to(np.eye(rows, columns, dtype=dtype), tensor.shape).copy()
     if tensor.axes[1] == "d":  # reads the stream: (h, d, k), side by side (d, h k)
         side_by_side = np.eye(rows, heads * columns, dtype=dtype)
         return side_by_side.reshape(rows, heads, columns).swapaxes(0, 1).copy()

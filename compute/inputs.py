@@ -4,17 +4,75 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compute import positions
-from compute.config import ModelConfig
+from compute.config import ModelConfig, PositionConfig
 from compute.errors import Fault, InputError, first_entries, refuse_if
 from compute.types import Bools, Inputs, Ints
 
 
 def check(inputs: Inputs, config: ModelConfig) -> Inputs:
     """The input itself, or an InputError with every misfit (at most `MOST_FAULTS` a tensor)."""
-    faults = [*_read_faults(inputs, config), *_shape_faults(inputs)]
-    refuse_if(InputError, faults)
-    refuse_if(InputError, list(_position_faults(inputs, config)))
+    refuse_if(InputError, [*_faults(inputs, config), *_memory_faults(inputs, config)])
     return inputs
+
+
+def _faults(inputs: Inputs, config: ModelConfig) -> list[Fault]:
+    """The faults of one stack's input; positions are looked at once its shapes fit."""
+    faults = [*_read_faults(inputs, config), *_shape_faults(inputs), *_type_faults(inputs, config)]
+    return faults or list(_position_faults(inputs, config))
+
+
+def _memory_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
+    """Faults of what cross-attention reads."""
+    memory = inputs.memory
+    if memory is None:
+        if config.cross_attention:
+            detail = "Cross-attention reads a memory: give memory."
+            yield Fault(code="missing", detail=detail, place=("memory",))
+        return
+    if not config.cross_attention:
+        detail = "Nothing reads a memory in this model: cross_attention is false."
+        yield Fault(code="no_cross_attention", detail=detail, place=("memory",))
+        return
+    faults = _rows_only(memory) if config.encoder is None else []
+    if not faults:
+        reader = replace(config.encoder or _reader(config), vocab=config.vocab)
+        faults = _faults(memory, reader)
+    yield from (replace(fault, place=("memory", *fault.place)) for fault in faults)
+    if memory.batch != inputs.batch:
+        detail = "Input and memory have a batch axis of the same length, or neither has one."
+        expected, got = inputs.batch or "no batch", memory.batch or "no batch"
+        yield Fault(
+            code="shape_mismatch", detail=detail, place=("memory",), expected=expected, got=got
+        )
+
+
+def _reader(config: ModelConfig) -> ModelConfig:
+    """What rows are checked against where no encoder reads them."""
+    return replace(config, position=PositionConfig(), token_types=0)
+
+
+def _rows_only(memory: Inputs) -> list[Fault]:
+    """Without an encoder the memory is rows and a mask of them."""
+    read = ("token_ids", "position_ids", "attention_mask", "token_types")
+    detail = "This model has no encoder: its memory is a tensor, with a key_mask or without."
+    return [
+        Fault(code="no_encoder", detail=detail, place=(name,))
+        for name in read
+        if getattr(memory, name) is not None
+    ]
+
+
+def _type_faults(inputs: Inputs, config: ModelConfig) -> Iterator[Fault]:
+    types = inputs.token_types
+    if types is None:
+        return
+    if not config.token_types:
+        detail = "This model has no token types."
+        yield Fault(code="no_token_types", detail=detail, place=("token_types",))
+        return
+    detail = f"A token type is a whole number from 0 to {config.token_types - 1}."
+    outside = (types < 0) | (types >= config.token_types)
+    yield from _at("token_types", outside, types, "out_of_token_types", detail)
 
 
 def with_tokens(inputs: Inputs, ids: Ints, real: Bools, batched: bool) -> Inputs:
@@ -52,7 +110,10 @@ def _token_faults(token_ids: Ints, config: ModelConfig) -> Iterator[Fault]:
 
 def _shape_faults(inputs: Inputs) -> Iterator[Fault]:
     n = inputs.positions
-    rows = {"position_ids": (n,), "key_mask": (n,), "attention_mask": (n, n)}
+    alike: dict[str, tuple[int, ...]] = dict.fromkeys(
+        ("position_ids", "key_mask", "token_types"), (n,)
+    )
+    rows = {**alike, "attention_mask": (n, n)}
     for name, shape in rows.items():
         values = getattr(inputs, name)
         batched = () if inputs.batch is None else (inputs.batch, *shape)

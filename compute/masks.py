@@ -1,10 +1,11 @@
 """Which keys a query may not attend to. True = forbidden here; requests say what is allowed."""
 
+from collections.abc import Iterator
 from functools import reduce
 
 import numpy as np
 
-from compute.config import AttentionConfig
+from compute.config import AttentionConfig, ModelConfig, block_config
 from compute.types import Bools, Inputs
 
 
@@ -37,6 +38,43 @@ def for_inputs(attention: AttentionConfig, inputs: Inputs) -> Bools | None:
     if attention.kind == "none":
         return None
     return forbidden_pairs(attention, inputs.positions, inputs.key_mask, inputs.attention_mask)
+
+
+def of_memory(memory: Inputs | None) -> Bools | None:
+    """Which rows of a memory no query may attend to: (1, s) or (b, 1, 1, s); None: all may be."""
+    if memory is None or memory.key_mask is None:
+        return None
+    hidden = ~memory.key_mask[..., None, :]
+    return hidden if hidden.ndim == 2 else hidden[:, None]
+
+
+def without_keys(config: ModelConfig, inputs: Inputs) -> dict[str, Bools]:
+    """Pattern's full name -> its queries with no allowed key, (n) or (b, 1, n), of each pattern
+    that anything is masked in: in blocks, in cross-attention, in the encoder's blocks."""
+    found = {f"blocks.{at}.attn.pattern": pairs for at, pairs in _in_stack(config, inputs)}
+    memory = inputs.memory
+    if config.cross_attention and memory is not None:
+        across = of_memory(memory)
+        pairs = None if across is None else _for_each_query(across, inputs.positions)
+        found |= {f"blocks.{at}.cross.pattern": pairs for at in range(config.n_layers)}
+    if config.encoder is not None and memory is not None:
+        own = _in_stack(config.encoder, memory)
+        found |= {f"encoder.blocks.{at}.attn.pattern": pairs for at, pairs in own}
+    masked = {name: fully_masked(pairs) for name, pairs in found.items()}
+    return {name: rows for name, rows in masked.items() if rows is not None}
+
+
+def _in_stack(config: ModelConfig, inputs: Inputs) -> Iterator[tuple[int, Bools | None]]:
+    made: dict[int | None, Bools | None] = {}
+    for layer in range(config.n_layers):
+        attention = block_config(config, layer).attention
+        if attention.window not in made:
+            made[attention.window] = for_inputs(attention, inputs)
+        yield layer, made[attention.window]
+
+
+def _for_each_query(pairs: Bools, positions: int) -> Bools:
+    return np.broadcast_to(pairs, (*pairs.shape[:-2], positions, pairs.shape[-1]))
 
 
 def fully_masked(forbidden: Bools | None) -> Bools | None:

@@ -1,21 +1,40 @@
-"""A stack of blocks, with the embedding below and the readout above."""
+"""A stack of blocks, with the embedding below and the readout above; and an encoder beside it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from compute import ops, positions
-from compute.block import BLOCKS, Block
-from compute.config import ModelConfig
+from compute.activations import activate
+from compute.block import Block, block_for
+from compute.config import ModelConfig, reads_out
 from compute.driver import prefixed
 from compute.norms import NORMS, Norm
-from compute.setting import Setting, setting_for
+from compute.setting import settings_for
+from compute.tensors import ENCODER
 from compute.types import Array, Equations, Inputs, Ints
-from compute.weights import ModelWeights
+from compute.weights import ModelWeights, StackWeights
 
 Read = Callable[[ModelWeights, Inputs], Equations]
-Place = Callable[[Array, ModelWeights, Ints], Equations]
-Unembed = Callable[[Array, ModelWeights], Equations]
+Place = Callable[[Array, StackWeights, Ints], Equations]
+Mark = Callable[[Array, StackWeights, Inputs], Equations]
+Remember = Callable[[ModelWeights, Inputs], Equations]
+Head = Callable[[Array, ModelWeights], Equations]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A stack's equations, looked up once for a config and a kind of input."""
+
+    config: ModelConfig
+    read: Read
+    place: Place
+    mark: Mark
+    embed_norm: Norm
+    block: Block
+    final_norm: Norm
 
 
 def model(config: ModelConfig, w: ModelWeights, inputs: Inputs) -> Equations:
@@ -23,47 +42,94 @@ def model(config: ModelConfig, w: ModelWeights, inputs: Inputs) -> Equations:
     return _model(
         w,
         inputs,
-        positions.ids_for(inputs),
-        setting_for(config, inputs, w.dtype),
-        read=posted if inputs.token_ids is None else embedded,
-        place=PLACES[config.position.kind],
-        block=BLOCKS[config.norm.placement, _sublayers(config)],
-        final_norm=NORMS[config.norm.kind if config.final_norm else "none"],
-        unembed=hidden_only if config.vocab is None else unembedded,
+        parts=parts_for(config, inputs),
+        remember=memory_for(config, inputs),
+        head=partial(mlm_head, config) if config.mlm_head else no_head,
+        unembed=partial(unembedded, config) if reads_out(config) else hidden_only,
     )
 
 
 def _model(
     w: ModelWeights,
     inputs: Inputs,
-    position_ids: Ints,
-    setting: Setting,
     *,
-    read: Read,
-    place: Place,
-    block: Block,
-    final_norm: Norm,
-    unembed: Unembed,
+    parts: Parts,
+    remember: Remember,
+    head: Head,
+    unembed: Head,
 ) -> Equations:
-    """X^(0) = embedding + positions; X^(l+1) = block_l(X^(l)); logits = LN(X^(N)) W_U + b_U."""
-    embedding = yield from read(w, inputs)
-    X = yield from place(embedding, w, position_ids)
-    stream = yield from stack(X, w, block, setting)
-    final = yield from final_norm("final_norm", stream, w.final_norm)
-    return (yield from unembed(final, w))
+    """logits = head(stack(input, memory)) W_U + b_U; the memory is there before the stack."""
+    memory = yield from remember(w, inputs)
+    final = yield from stack(parts, w, w, inputs, memory)
+    read = yield from head(final, w)
+    return (yield from unembed(read, w))
 
 
-def stack(X: Array, w: ModelWeights, block: Block, setting: Setting) -> Equations:
-    """X^(l+1) = block_l(X^(l)) for every block in turn: (..., n, d) -> (..., n, d)."""
-    stream = X
-    for layer, weights in enumerate(w.blocks):
-        stream = yield from prefixed(f"blocks.{layer}.", block(stream, weights, setting))
-    return stream
+def parts_for(config: ModelConfig, inputs: Inputs) -> Parts:
+    """The equations of one stack."""
+    return Parts(
+        config=config,
+        read=posted if inputs.token_ids is None else partial(embedded, config.embed_multiplier),
+        place=PLACES[config.position.kind],
+        mark=with_types if config.token_types else without_types,
+        embed_norm=NORMS[config.norm.kind if config.embed_norm else "none"],
+        block=block_for(config),
+        final_norm=NORMS[config.norm.kind if config.final_norm else "none"],
+    )
 
 
-def embedded(w: ModelWeights, inputs: Inputs) -> Equations:
-    """W_E[token_ids]: (..., n) -> (..., n, d)."""
-    return (yield "embed", w.W_E[inputs.token_ids])
+def stack(
+    parts: Parts, w: ModelWeights, own: StackWeights, inputs: Inputs, memory: Array
+) -> Equations:
+    """X^(0) = LN(embedding + positions + types); X^(l+1) = block_l(X^(l)); LN(X^(N)).
+
+    (..., n) or (..., n, d) -> (..., n, d). `w` has the embedding, `own` is the stack's.
+    """
+    settings = settings_for(parts.config, inputs, own)
+    embedding = yield from parts.read(w, inputs)
+    placed = yield from parts.place(embedding, own, positions.ids_for(inputs))
+    marked = yield from parts.mark(placed, own, inputs)
+    stream = yield from parts.embed_norm("embed_norm", marked, own.embed_norm)
+    for layer, setting in enumerate(settings):
+        here = replace(setting, memory=memory)
+        block = parts.block(stream, own.blocks[layer], here)
+        stream = yield from prefixed(f"blocks.{layer}.", block)
+    return (yield from parts.final_norm("final_norm", stream, own.final_norm))
+
+
+def memory_for(config: ModelConfig, inputs: Inputs) -> Remember:
+    """What cross-attention will read: an encoder's output, the request's rows, or nothing."""
+    if inputs.memory is None:
+        return no_memory
+    if config.encoder is None:
+        return posted_memory
+    return partial(encoded, parts_for(config.encoder, inputs.memory), inputs.memory)
+
+
+def encoded(parts: Parts, source: Inputs, w: ModelWeights, inputs: Inputs) -> Equations:
+    """The encoder's stack on its own input: (..., s) or (..., s, d) -> (..., s, d)."""
+    own = w.encoder
+    assert own is not None  # noqa: S101 - the config has an encoder
+    return (yield from prefixed(ENCODER, stack(parts, w, own, source, np.empty(0, w.dtype))))
+
+
+def posted_memory(w: ModelWeights, inputs: Inputs) -> Equations:
+    """The posted rows, in the model's dtype: (..., s, d)."""
+    assert inputs.memory is not None  # noqa: S101 - memory_for looked
+    return np.array(inputs.memory.tensor, w.dtype)
+    yield  # an equation, though an empty one
+
+
+def no_memory(w: ModelWeights, inputs: Inputs) -> Equations:
+    """Nothing: no block asks for it."""
+    return np.empty(0, w.dtype)
+    yield  # an equation, though an empty one
+
+
+def embedded(multiplier: float, w: ModelWeights, inputs: Inputs) -> Equations:
+    """multiplier · W_E[token_ids]: (..., n) -> (..., n, d)."""
+    rows = w.W_E[inputs.token_ids]
+    return (yield "embed", rows if multiplier == 1.0 else multiplier * rows)
 
 
 def posted(w: ModelWeights, inputs: Inputs) -> Equations:
@@ -72,32 +138,63 @@ def posted(w: ModelWeights, inputs: Inputs) -> Equations:
     yield  # an equation, though an empty one
 
 
-def with_learned(x: Array, w: ModelWeights, position_ids: Ints) -> Equations:
+def with_learned(x: Array, w: StackWeights, position_ids: Ints) -> Equations:
     """x + W_pos[position_ids]: (..., n, d) -> (..., n, d)."""
     pos_embed = yield "pos_embed", np.broadcast_to(w.W_pos[position_ids], x.shape)
     return x + pos_embed
 
 
-def with_sinusoids(x: Array, w: ModelWeights, position_ids: Ints) -> Equations:
+def with_sinusoids(x: Array, w: StackWeights, position_ids: Ints) -> Equations:
     """x + PE(position_ids): (..., n, d) -> (..., n, d)."""
     table = positions.sinusoids(position_ids, x.shape[-1], w.dtype)
     pos_embed = yield "pos_embed", np.broadcast_to(table, x.shape)
     return x + pos_embed
 
 
-def without_positions(x: Array, w: ModelWeights, position_ids: Ints) -> Equations:
+def without_positions(x: Array, w: StackWeights, position_ids: Ints) -> Equations:
     """x itself: position enters inside attention, or not at all."""
     return x
     yield  # an equation, though an empty one
 
 
-def unembedded(x: Array, w: ModelWeights) -> Equations:
-    """x W_U + b_U: (..., n, d) -> (..., n, V)."""
-    return (yield "logits", ops.linear(x, w.W_U, w.b_U))
+def with_types(x: Array, w: StackWeights, inputs: Inputs) -> Equations:
+    """x + W_type[token_types], type 0 where none is given: (..., n, d) -> (..., n, d)."""
+    types = np.int64(0) if inputs.token_types is None else inputs.token_types
+    type_embed = yield "type_embed", np.broadcast_to(w.W_type[types], x.shape)
+    return x + type_embed
+
+
+def without_types(x: Array, w: StackWeights, inputs: Inputs) -> Equations:
+    """x itself: no token has a type."""
+    return x
+    yield  # an equation, though an empty one
+
+
+def mlm_head(config: ModelConfig, x: Array, w: ModelWeights) -> Equations:
+    """LN(act(x W + b)): (..., n, d) -> same; what BERT's readout of a masked token reads."""
+    up = yield "mlm_head.up", ops.linear(x, w.W_mlm, w.b_mlm)
+    hidden = yield "mlm_head.hidden", activate(config.ffn.activation, up, out=ops.free(up))
+    return (yield from NORMS[config.norm.kind]("mlm_norm", hidden, w.mlm_norm))
+
+
+def no_head(x: Array, w: ModelWeights) -> Equations:
+    """x itself: the readout reads the stream."""
+    return x
+    yield  # an equation, though an empty one
+
+
+def unembedded(config: ModelConfig, x: Array, w: ModelWeights) -> Equations:
+    """cap(multiplier · (x W_U + b_U)): (..., n, d) -> (..., n, V)."""
+    logits = ops.linear(x, w.W_U, w.b_U)
+    if config.logit_multiplier != 1.0:
+        np.multiply(logits, config.logit_multiplier, out=logits)
+    if config.logit_softcap is not None:
+        ops.capped(logits, config.logit_softcap, out=logits)
+    return (yield "logits", logits)
 
 
 def hidden_only(x: Array, w: ModelWeights) -> Equations:
-    """x itself: a model without a vocabulary reads nothing out."""
+    """x itself: nothing is read out."""
     return x
     yield  # an equation, though an empty one
 
@@ -108,11 +205,6 @@ PLACES: Mapping[str, Place] = {
     "learned": with_learned,
     "rope": without_positions,
     "alibi": without_positions,
+    "t5_bias": without_positions,
 }
 """By `position.kind`: how position joins the stream below the first block."""
-
-
-def _sublayers(config: ModelConfig) -> str:
-    if config.attention.kind == "none":
-        return "ffn"
-    return "attention" if config.ffn.kind == "none" else "both"

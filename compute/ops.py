@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compute.types import Array, Bools
-from compute.weights import AttentionWeights
+from compute.block_weights import AttentionWeights, CrossWeights
+from compute.types import Array, Bools, Ints
 
 _SLAB = 1 << 16  # elements that fit the cache: rows are worked through in slabs of this size
 
@@ -28,6 +28,16 @@ def root_mean_square(x: Array, eps: float) -> Array:
     """sqrt(mean(x²) + eps): (..., d) -> (..., 1). Of centred rows it is sqrt(var + eps)."""
     squares = np.vecdot(x, x)[..., None]
     return np.sqrt(squares / x.shape[-1] + eps)
+
+
+def across_heads(x: Array) -> Array:
+    """Heads side by side: (..., h, n, k) -> (..., n, h k)."""
+    return x.swapaxes(-3, -2).reshape(*x.shape[:-3], x.shape[-2], -1)
+
+
+def into_heads(x: Array, heads: int) -> Array:
+    """(..., n, h k) -> (..., h, n, k), a view."""
+    return x.reshape(*x.shape[:-1], heads, -1).swapaxes(-3, -2)
 
 
 def scale_rows(x: Array, gain: Array, bias: Array | None) -> Array:
@@ -62,15 +72,23 @@ def project(U: Array, w: AttentionWeights) -> Projected:
     q_end = w.n_heads * w.d_head
     k_end = q_end + w.n_kv_heads * w.d_head
     return Projected(
-        q=_split_heads(together[..., :q_end], w.n_heads),
-        k=_split_heads(together[..., q_end:k_end], w.n_kv_heads),
-        v=_split_heads(together[..., k_end:], w.n_kv_heads),
+        q=into_heads(together[..., :q_end], w.n_heads),
+        k=into_heads(together[..., q_end:k_end], w.n_kv_heads),
+        v=into_heads(together[..., k_end:], w.n_kv_heads),
     )
 
 
-def _split_heads(x: Array, heads: int) -> Array:
-    """(..., n, h k) -> (..., h, n, k), a view."""
-    return x.reshape(*x.shape[:-1], heads, -1).swapaxes(-3, -2)
+def project_queries(C: Array, w: CrossWeights) -> Array:
+    """Q = C W_Q + b_Q: (..., n, d) -> (..., h, n, k)."""
+    return into_heads(linear(C, w.W_Q, w.b_Q), w.n_heads)
+
+
+def project_memory(memory: Array, w: CrossWeights) -> tuple[Array, Array]:
+    """K, V = memory W_K + b_K, memory W_V + b_V: (..., s, d) -> (..., g, s, k), (..., g, s, v)."""
+    together = linear(memory, w.W_KV, w.b_KV)
+    k_end = w.n_kv_heads * w.d_head
+    keys, values = together[..., :k_end], together[..., k_end:]
+    return into_heads(keys, w.n_kv_heads), into_heads(values, w.n_kv_heads)
 
 
 def rotate_half(x: Array, cos: Array, sin: Array) -> Array:
@@ -115,15 +133,33 @@ def _by_group(x: Array, shared: Array) -> Array:
     return product.reshape(*x.shape[:-1], shared.shape[-1])
 
 
-def scores(Q: Array, K: Array, scale: float, bias: Array | None, forbidden: Bools | None) -> Array:
-    """S = mask(scale · Q K^T + bias): (h n k), (g m k) -> (h n m); forbidden pairs get -inf."""
+def scores(
+    Q: Array,
+    K: Array,
+    scale: float,
+    softcap: float | None = None,
+    bias: Array | None = None,
+    forbidden: Bools | None = None,
+) -> Array:
+    """S = mask(cap(scale · Q K^T) + bias): (h n k), (g m k) -> (h n m); forbidden pairs get -inf.
+
+    cap(s) = softcap · tanh(s / softcap). Gemma 2, arXiv:2408.00118, section 2.
+    """
     scaled = np.multiply(Q, scale, order="C")  # the queries are scaled: k numbers, not m
     S = dots(scaled, K)
+    if softcap is not None:
+        capped(S, softcap, out=S)
     if bias is not None:
         np.add(S, bias, out=S)
     if forbidden is not None:
         np.copyto(S, -np.inf, where=forbidden)
     return S
+
+
+def capped(x: Array, softcap: float, out: Array | None = None) -> Array:
+    """softcap · tanh(x / softcap): any shape -> that shape, inside ±softcap."""
+    bounded = np.tanh(np.divide(x, softcap, out=out), out=out)
+    return np.multiply(bounded, softcap, out=bounded)
 
 
 def softmax(S: Array) -> Array:
@@ -146,7 +182,66 @@ def _softmax_rows(S: Array, A: Array) -> None:
     np.divide(A, total, out=A)
 
 
+def softmax_with_sinks(S: Array, sinks: Array) -> tuple[Array, Array]:
+    """A_nm = exp(S_nm) / (Σ_m exp(S_nm) + exp(sink_h)), and what the sink takes of each row.
+
+    (..., h, n, m), (h) -> (..., h, n, m), (..., h, n): a softmax over the scores and one more logit
+    a head, whose weight belongs to no key. gpt-oss, arXiv:2508.10925, section 2.
+    """
+    sink = sinks[:, None, None]
+    top = np.maximum(S.max(axis=-1, keepdims=True), sink)
+    A = np.subtract(S, top)
+    np.exp(A, out=A)
+    rest = np.exp(sink - top)
+    total = A.sum(axis=-1, keepdims=True) + rest
+    return np.divide(A, total, out=A), (rest / total)[..., 0]
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), element by element."""
+    return np.reciprocal(np.exp(-x) + np.ones((), x.dtype))
+
+
+def largest(x: Array, count: int) -> Ints:
+    """The indices of the largest entries, the largest first, of equals the first: (..., e) ->
+    (..., c)."""
+    order = np.argsort(-x, axis=-1, kind="stable")
+    return np.ascontiguousarray(order[..., :count], np.int64)
+
+
+def softmax_of_chosen(router: Array, experts: Ints) -> Array:
+    """The softmax over the chosen logits alone: (..., e), (..., c) -> (..., c)."""
+    return softmax(np.take_along_axis(router, experts, axis=-1))
+
+
+def chosen_of_softmax(router: Array, experts: Ints) -> Array:
+    """The softmax over all logits, the chosen ones taken out of it: they sum to less than 1."""
+    return np.take_along_axis(softmax(np.array(router)), experts, axis=-1)
+
+
+def by_expert(x: Array, experts: Ints, W: Array, b: Array | None) -> Array:
+    """Each row times its chosen experts' matrices: (..., c, i), (..., c), (e, i, o) -> (..., c, o).
+
+    Rows are gathered for each expert, so that a token costs its chosen experts alone.
+    """
+    rows, chosen = x.reshape(-1, x.shape[-1]), experts.reshape(-1)
+    made = np.empty((len(rows), W.shape[-1]), x.dtype)
+    for expert in np.unique(chosen):
+        mine = np.flatnonzero(chosen == expert)
+        made[mine] = linear(rows[mine], W[expert], None if b is None else b[expert])
+    return made.reshape(*x.shape[:-1], W.shape[-1])
+
+
+def for_each_choice(x: Array, experts: Ints) -> Array:
+    """Each row once for each expert chosen for it: (..., n, d), (..., n, c) -> (..., n, c, d)."""
+    return np.broadcast_to(x[..., None, :], (*experts.shape, x.shape[-1]))
+
+
+def weighted_sum(weights: Array, x: Array) -> Array:
+    """Σ_c weights_c x_c: (..., n, c), (..., n, c, d) -> (..., n, d)."""
+    return np.asarray(np.matmul(weights[..., None, :], x)[..., 0, :])
+
+
 def join_heads(H: Array, W_O: Array, b_O: Array | None) -> Array:
     """Σ_r H_r W_O^(r) + b_O, concatenated first: (..., h, n, v), (h, v, d) -> (..., n, d)."""
-    beside = H.swapaxes(-3, -2).reshape(*H.shape[:-3], H.shape[-2], -1)
-    return linear(beside, W_O.reshape(-1, W_O.shape[-1]), b_O)
+    return linear(across_heads(H), W_O.reshape(-1, W_O.shape[-1]), b_O)

@@ -1,16 +1,17 @@
 """Position vectors, rotations and biases, from position ids. Angles are made in float64."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
 
 from compute import ops
 from compute.config import ModelConfig, PositionConfig
-from compute.types import Array, DType, Inputs, Ints
+from compute.frequencies import frequencies
+from compute.types import Array, DType, Inputs, Ints, QueriesAndKeys
+from compute.weights import StackWeights
 
 Pair = Callable[[Array, Array, Array], Array]
-QueriesAndKeys = Generator[tuple[str, Array], Array, tuple[Array, Array]]
 Turn = Callable[[Array, Array], QueriesAndKeys]
 
 PAIRINGS: Mapping[str, Pair] = {"half": ops.rotate_half, "interleaved": ops.rotate_interleaved}
@@ -57,12 +58,6 @@ def sinusoids(position_ids: Ints, d_model: int, dtype: DType) -> Array:
     return table.astype(dtype)
 
 
-def frequencies(position: PositionConfig) -> Array:
-    """theta^(-2i/r), radians a position, for pair i of the r rotated coordinates: (r/2)."""
-    even = np.arange(0, position.rotary_dim, 2)
-    return np.asarray(position.theta ** -(even / position.rotary_dim))
-
-
 def turn_for(position: PositionConfig, position_ids: Ints, dtype: DType) -> Turn:
     """How queries and keys turn at these positions: not at all, unless RoPE is on.
 
@@ -70,11 +65,12 @@ def turn_for(position: PositionConfig, position_ids: Ints, dtype: DType) -> Turn
     """
     if position.kind != "rope":
         return unrotated
-    angles = position_ids[..., None] * frequencies(position)
+    turns = frequencies(position, position_ids)
+    angles = position_ids[..., None] * turns.radians[..., None, :]
     if angles.ndim == 3:  # a batch axis: leave room for the heads
         angles = angles[:, None]
-    cos, sin = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
-    return partial(rotated, PAIRINGS[position.pairing], cos, sin)
+    cos, sin = turns.factor * np.cos(angles), turns.factor * np.sin(angles)
+    return partial(rotated, PAIRINGS[position.pairing], cos.astype(dtype), sin.astype(dtype))
 
 
 def alibi_slopes(n_heads: int, rule: str) -> Array:
@@ -90,10 +86,41 @@ def alibi_slopes(n_heads: int, rule: str) -> Array:
     return np.concatenate([alibi_slopes(power, rule), rest])
 
 
-def score_bias(config: ModelConfig, position_ids: Ints, dtype: DType) -> Array | None:
-    """ALiBi: -slope_h |p_n - p_m|, added to scaled scores: (h, n, m) or (b, h, n, m)."""
-    if config.position.kind != "alibi":
-        return None
+def alibi_bias(config: ModelConfig, position_ids: Ints) -> Array:
+    """-slope_h |p_n - p_m|, added to scaled scores: (h, n, m) or (b, h, n, m)."""
     distance = np.abs(position_ids[..., :, None] - position_ids[..., None, :])
     slopes = alibi_slopes(config.attention.n_heads, config.position.alibi_rule)
-    return (-slopes[:, None, None] * distance[..., None, :, :]).astype(dtype)
+    return -slopes[:, None, None] * distance[..., None, :, :]
+
+
+def t5_buckets(position: PositionConfig, position_ids: Ints) -> Ints:
+    """The bucket of p_m - p_n: (..., n, m). T5, arXiv:1910.10683, section 2.1, and its code.
+
+    Near distances have a bucket each, farther ones share buckets that grow like the logarithm, and
+    all from max_distance on share the last. `bidirectional`: half of the buckets are for keys
+    behind, half for keys ahead; else all are for keys behind, and a key ahead counts as distance 0.
+    The logarithms are rounded to float32 as in the code: a distance on an edge falls as it does
+    there.
+    """
+    offset = position_ids[..., None, :] - position_ids[..., :, None]
+    count = position.n_buckets // 2 if position.bidirectional else position.n_buckets
+    ahead = np.where(offset > 0, count, 0) if position.bidirectional else 0
+    distance = np.abs(offset) if position.bidirectional else np.maximum(-offset, 0)
+    exact = count // 2
+    far = (np.maximum(distance, exact) / exact).astype(np.float32)
+    slope = np.float32(np.log(position.max_distance / exact))
+    growth = np.log(far, dtype=np.float64).astype(np.float32) / slope * np.float32(count - exact)
+    shared = np.minimum(exact + growth.astype(np.int64), count - 1)
+    return ahead + np.where(distance < exact, distance, shared)
+
+
+def score_bias(config: ModelConfig, position_ids: Ints, w: StackWeights) -> Array | None:
+    """What position adds to scaled scores: (h, n, m) or (b, h, n, m); None where it adds nothing.
+
+    ALiBi: -slope_h |p_n - p_m|. T5: W_rel[bucket(p_m - p_n), h].
+    """
+    if config.position.kind == "alibi":
+        return alibi_bias(config, position_ids).astype(w.dtype)
+    if config.position.kind == "t5_bias":
+        return np.moveaxis(w.W_rel[t5_buckets(config.position, position_ids)], -1, -3)
+    return None

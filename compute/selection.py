@@ -9,7 +9,7 @@ from compute import derived, spelling, stages
 from compute.config import ModelConfig
 from compute.errors import MOST_FAULTS, Fault, SelectionError, out_of_range, refuse_if
 from compute.stages import Stage
-from compute.types import AXES, Selected
+from compute.types import AXES, Inputs, Selected
 
 _LETTERS = {word: letter for letter, word in AXES.items() if letter != "1"}
 
@@ -34,15 +34,30 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a selection is resolved against: the config, the kind of input, the axes' lengths."""
+    """What a selection is resolved against: the config, the kinds of input, the axes' lengths."""
 
     config: ModelConfig
     tokens: bool
     lengths: Mapping[str, int]
+    memory_tokens: bool = False
 
-    def absence(self, stage: Stage) -> str | None:
-        """Why a stage does not exist here, or None."""
-        return stage.absent(self.config, self.tokens)
+    def absence(self, name: str) -> str | None:
+        """Why the stage of a full name does not exist here, or None."""
+        tokens = self.memory_tokens if stages.stack_of(name) else self.tokens
+        return stages.find(name).absent(stages.config_of(name, self.config), tokens)
+
+    def lengths_of(self, name: str) -> Mapping[str, int]:
+        """The lengths of a stage's axes, by letter."""
+        return stages.lengths_of(name, self.config, self.lengths)
+
+
+def scene_for(config: ModelConfig, inputs: Inputs) -> Scene:
+    """The scene of a config and an input."""
+    memory = inputs.memory
+    sources = 0 if memory is None else memory.positions
+    lengths = stages.dimensions(config, inputs.positions, inputs.batch, sources)
+    memory_tokens = memory is not None and memory.token_ids is not None
+    return Scene(config, inputs.token_ids is not None, lengths, memory_tokens)
 
 
 def resolve(asked: Sequence[Selected] | None, scene: Scene) -> Selection:
@@ -60,7 +75,7 @@ def resolve(asked: Sequence[Selected] | None, scene: Scene) -> Selection:
         if len(faults) > MOST_FAULTS:
             break
     refuse_if(SelectionError, faults)
-    return Selection(_sorted(wanted, scene.config.n_layers), absent)
+    return Selection(_sorted(wanted, scene.config), absent)
 
 
 def kept_stages(selection: Selection, config: ModelConfig) -> frozenset[str]:
@@ -73,23 +88,24 @@ def sources(wanted: Wanted, config: ModelConfig) -> tuple[str, ...]:
     if not wanted.stage.derived:
         return (wanted.name,)
     prefix = wanted.name.removesuffix(wanted.stage.name)
-    return tuple(prefix + name for name in derived.operands(wanted.stage, config))
+    block = stages.config_of(wanted.name, config)
+    return tuple(prefix + name for name in derived.operands(wanted.stage, block))
 
 
 def _default(scene: Scene) -> Selection:
-    ordered = stages.in_order(scene.config.n_layers)
+    ordered = stages.in_order(scene.config)
     return Selection(
         tuple(
             Wanted(name, stage, {}, False)
             for name, stage in ordered
-            if stage.by_default and scene.absence(stage) is None
+            if stage.by_default and scene.absence(name) is None
         ),
         {},
     )
 
 
-def _sorted(wanted: Mapping[str, Wanted], n_layers: int) -> tuple[Wanted, ...]:
-    return tuple(wanted[name] for name, _ in stages.in_order(n_layers) if name in wanted)
+def _sorted(wanted: Mapping[str, Wanted], config: ModelConfig) -> tuple[Wanted, ...]:
+    return tuple(wanted[name] for name, _ in stages.in_order(config) if name in wanted)
 
 
 def _add(
@@ -103,26 +119,29 @@ def _add(
     if not found:
         yield _unknown(selected.name, index, scene)
     for meaning in found:
-        reason = scene.absence(meaning.stage)
-        if reason is None:
-            yield from _want(selected, index, meaning, scene, wanted)
-        elif meaning.outright:
-            yield _absent(meaning.stage, reason, index)
+        names = list(meaning.names())
+        reasons = {name: reason for name in names if (reason := scene.absence(name)) is not None}
+        here = [name for name in names if name not in reasons]
+        if here:
+            yield from _want(selected, index, meaning.stage, here, scene, wanted)
+        if meaning.outright and not here:
+            yield _absent(meaning.stage, reasons[names[0]], index)
         else:
-            absent.update((name, reason) for name in meaning.names())
+            absent.update(reasons)
 
 
 def _want(
     selected: Selected,
     index: int,
-    meaning: spelling.Meaning,
+    stage: Stage,
+    names: Sequence[str],
     scene: Scene,
     wanted: dict[str, Wanted],
 ) -> Iterator[Fault]:
-    where, faults = _where(selected, index, meaning.stage, scene)
+    where, faults = _where(selected, index, stage, scene.lengths_of(names[0]))
     yield from faults
-    for name in meaning.names():
-        new = Wanted(name, meaning.stage, where, selected.summary)
+    for name in names:
+        new = Wanted(name, stage, where, selected.summary)
         if wanted.setdefault(name, new) != new:
             yield Fault(
                 code="selected_twice",
@@ -132,9 +151,9 @@ def _want(
 
 
 def _where(
-    selected: Selected, index: int, stage: Stage, scene: Scene
+    selected: Selected, index: int, stage: Stage, lengths: Mapping[str, int]
 ) -> tuple[dict[str, tuple[int, ...]], list[Fault]]:
-    axes = stages.axes_of(stage, "b" in scene.lengths)
+    axes = stages.axes_of(stage, "b" in lengths)
     where: dict[str, tuple[int, ...]] = {}
     faults: list[Fault] = []
     for word, indices in selected.where.items():
@@ -142,7 +161,7 @@ def _where(
         if letter not in axes:
             faults.append(_no_axis(stage, axes, word, index, "*" in selected.name))
             continue
-        length = scene.lengths[letter]
+        length = lengths[letter]
         faults += out_of_range(stage.name, word, indices, length, (index, word))
         where[letter] = tuple(i % length for i in indices)
     if stage.name == "attn.source_out" and "position" not in selected.where:

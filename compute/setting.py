@@ -1,13 +1,18 @@
-"""What a run fixes for all its blocks: the equations chosen from tables, and its masks."""
+"""What a run fixes for its blocks: the equations chosen from tables, and its masks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from compute import masks, positions
-from compute.config import ModelConfig
+from compute.config import ModelConfig, block_config
 from compute.ffn import FeedForward, feed_forward_for
-from compute.norms import NORMS, Norm
+from compute.norms import NORMS, Norm, QkNorm, qk_norm_for
+from compute.pattern import Pattern, plain_pattern, sink_pattern
 from compute.positions import Turn
-from compute.types import Array, Bools, DType, Inputs
+from compute.types import Array, Bools, Inputs
+from compute.update import Update, update_for
+from compute.weights import StackWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,24 +20,50 @@ class Setting:
     """Chosen once, before the run; the equations read it and never branch on the config.
 
     forbidden: (n, m) or (b, 1, n, m), true = may not attend; bias: (h, n, m) or (b, h, n, m).
+    memory (s, d) or (b, s, d) is what cross-attention reads, memory_forbidden (1, s) or
+    (b, 1, 1, s) what of it may not be.
     """
 
     norm: Norm
     feed_forward: FeedForward
     scale: float
+    softcap: float | None
+    qk_norm: QkNorm
     turn: Turn
     bias: Array | None
     forbidden: Bools | None
+    pattern: Pattern
+    update: Update
+    residual_multiplier: float
+    memory: Array = field(default_factory=lambda: np.empty(0))
+    memory_forbidden: Bools | None = None
 
 
-def setting_for(config: ModelConfig, inputs: Inputs, dtype: DType) -> Setting:
-    """The setting of a run: masks joined by AND, positions from ids, norms by name."""
+def settings_for(config: ModelConfig, inputs: Inputs, w: StackWeights) -> list[Setting]:
+    """The setting of each block; blocks that are alike share one."""
     position_ids = positions.ids_for(inputs)
+    bias = positions.score_bias(config, position_ids, w)
+    own = [block_config(config, layer) for layer in range(config.n_layers)]
+    made = {each: _setting_for(each, inputs, w, bias) for each in dict.fromkeys(own)}
+    return [made[each] for each in own]
+
+
+def _setting_for(
+    config: ModelConfig, inputs: Inputs, w: StackWeights, bias: Array | None
+) -> Setting:
+    """Masks joined by AND, positions from ids, everything else by name."""
+    attention = config.attention
     return Setting(
         norm=NORMS[config.norm.kind],
         feed_forward=feed_forward_for(config.ffn),
-        scale=config.attention.scale,
-        turn=positions.turn_for(config.position, position_ids, dtype),
-        bias=positions.score_bias(config, position_ids, dtype),
-        forbidden=masks.for_inputs(config.attention, inputs),
+        scale=attention.scale,
+        softcap=attention.softcap,
+        qk_norm=qk_norm_for(config),
+        turn=positions.turn_for(config.position, positions.ids_for(inputs), w.dtype),
+        bias=bias,
+        forbidden=masks.for_inputs(attention, inputs),
+        pattern=sink_pattern if attention.sinks else plain_pattern,
+        update=update_for(config.residual_multiplier),
+        residual_multiplier=config.residual_multiplier,
+        memory_forbidden=masks.of_memory(inputs.memory),
     )

@@ -3,25 +3,33 @@
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from compute import stages
 from compute.config import ModelConfig
 from compute.stages import Stage
+from compute.tensors import ENCODER
+
+_SECOND = ("cross.", "mlm_head.")
+"""Stages that leave a short name to another that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A stage of some layers that a spelling means; `outright`: no wildcard was needed for it."""
+    """A stage of some layers of a stack that a spelling means.
+
+    `outright`: no wildcard was needed for the stage.
+    """
 
     stage: Stage
     layers: tuple[int, ...]
     outright: bool
+    stack: str = ""
 
     def names(self) -> Iterator[str]:
         """The full names."""
-        return (stages.full_name(self.stage, layer) for layer in self.layers)
+        return (stages.full_name(self.stage, layer, self.stack) for layer in self.layers)
 
 
 def meanings(spelling: str, config: ModelConfig) -> list[Meaning]:
@@ -29,8 +37,17 @@ def meanings(spelling: str, config: ModelConfig) -> list[Meaning]:
 
     `blocks.{layer}.{stage}` with `*` in either part; a bare stage or alias means every block; `*`
     alone or across dots is matched against whole names too. A wildcard in the stage's part meets
-    the stages of the default answer only; derived ones beside it must be spelled out.
+    the stages of the default answer only; derived ones beside it must be spelled out. `encoder.`
+    before it all means the encoder's stages, and a `*` that comes first meets those too.
     """
+    of_encoder: list[Meaning] = []
+    if config.encoder is not None and spelling.startswith((ENCODER, "*")):
+        own = _in_stack(spelling.removeprefix(ENCODER), config.encoder)
+        of_encoder = [replace(meaning, stack=ENCODER) for meaning in own]
+    return of_encoder + ([] if spelling.startswith(ENCODER) else _in_stack(spelling, config))
+
+
+def _in_stack(spelling: str, config: ModelConfig) -> list[Meaning]:
     layer_part, stage_part = _parts(spelling)
     if "*" in stage_part:
         return list(_met(layer_part, stage_part, config))
@@ -53,6 +70,10 @@ def _met(layer_part: str | None, stage_part: str, config: ModelConfig) -> Iterat
 
 def why_unknown(spelling: str, config: ModelConfig) -> str:
     """Why a spelling means no stage here: its block, its config, its being short, or unknown."""
+    if spelling.startswith(ENCODER):
+        if config.encoder is None:
+            return "This model has no encoder."
+        return why_unknown(spelling.removeprefix(ENCODER), config.encoder)
     layer_part, wanted = _parts(spelling)
     known = spellings(config).get(wanted)
     if known is not None and known.level == "model":
@@ -89,11 +110,14 @@ def _conditional(stage: Stage) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=64)
 def spellings(config: ModelConfig) -> Mapping[str, Stage]:
     """Every spelling of every stage under a config: names, symbols, aliases, and the last part
-    of a dotted one where it is not ambiguous (`hook_pattern`, `pattern`)."""
+    of a dotted one where it is not ambiguous (`hook_pattern`, `pattern`): `z` is attention's,
+    cross-attention's is `cross.z`."""
     whole = {name: stage for stage in stages.STAGES for name in stages.names_for(stage, config)}
     short: dict[str, Stage | None] = {}
     for name, stage in whole.items():
         last = _last(name)
+        if last in short and stage.name.startswith(_SECOND):
+            continue
         short[last] = stage if short.get(last, stage) is stage else None
     unambiguous = {name: stage for name, stage in short.items() if stage is not None}
     return {**unambiguous, **whole}

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compute import derived, driver, identities, masks, selection, stages
+from compute.block_weights import frozen
 from compute.config import ModelConfig
 from compute.driver import Patch
 from compute.identities import Evidence, Identity
 from compute.model import model
 from compute.selection import Selection, Wanted
 from compute.types import Array, Bools, Inputs
-from compute.weights import ModelWeights, frozen
+from compute.weights import ModelWeights
 
 
 def _never() -> None:
@@ -43,13 +44,14 @@ class Made:
 class Trace:
     """A finished run: the stages in the order they were computed, and all that was kept whole.
 
-    fully_masked: the queries with no allowed key, (n) or (b, 1, n); None where nothing is masked.
+    fully_masked: of each pattern that anything is masked in, by full name, the queries with no
+    allowed key, (n) or (b, 1, n).
     """
 
     run: Run
     made: tuple[Made, ...]
     whole: Mapping[str, Array]
-    fully_masked: Bools | None
+    fully_masked: Mapping[str, Bools]
 
 
 def trace(run: Run) -> Trace:
@@ -63,8 +65,7 @@ def trace(run: Run) -> Trace:
             if all(source in whole for source in sources):
                 made.append(_made(run, wanted, tuple(whole[source] for source in sources)))
     whole.update((m.wanted.name, m.values) for m in made if _is_whole_and_derived(m.wanted))
-    masked = masks.fully_masked(masks.for_inputs(run.config.attention, run.inputs))
-    return Trace(run, tuple(made), whole, masked)
+    return Trace(run, tuple(made), whole, masks.without_keys(run.config, run.inputs))
 
 
 def identities_of(traced: Trace) -> list[Identity]:
@@ -72,7 +73,7 @@ def identities_of(traced: Trace) -> list[Identity]:
     run = traced.run
     evidence = Evidence(
         config=run.config,
-        tokens=run.inputs.token_ids is not None,
+        absence=selection.scene_for(run.config, run.inputs).absence,
         whole=traced.whole,
         sliced=frozenset(wanted.name for wanted in run.selection.wanted if wanted.where),
         patched=frozenset(run.patches),
@@ -103,11 +104,18 @@ def _made(run: Run, wanted: Wanted, sources: tuple[Array, ...]) -> Made:
     stage = wanted.stage
     if not stage.derived:
         return Made(wanted, frozen(derived.cut(sources[0], stage.axes, wanted.where)))
-    layer = stages.layer_of(wanted.name) or 0
-    attention = run.weights.blocks[layer].attention
     with np.errstate(over="ignore", invalid="ignore"):  # as in the driver
-        values = derived.DERIVE[stage.name](sources, attention, wanted.where)
+        w = _heads_of(wanted.name, run.weights)
+        values = derived.DERIVE[stage.name](sources, w, wanted.where)
     return Made(wanted, frozen(values))
+
+
+def _heads_of(name: str, weights: ModelWeights) -> derived.Weights:
+    """The weights of the heads that a derived stage is made of."""
+    stack = weights.encoder if stages.stack_of(name) else weights
+    assert stack is not None  # noqa: S101 - the selection found the stage
+    block = stack.blocks[stages.layer_of(name) or 0]
+    return block.cross if stages.local_name(name).startswith("cross.") else block.attention
 
 
 def _is_whole_and_derived(wanted: Wanted) -> bool:

@@ -5,7 +5,7 @@ Axis letters are used in code and docs, axis words in JSON; `AXES` is the glossa
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,14 @@ Ints = npt.NDArray[np.int64]
 
 DType = Literal["float32", "float64"]
 
-Equations = Generator[tuple[str, Array], Array, Array]
+Value = npt.NDArray[Any]
+"""A stage's value: floating point, but for chosen experts, which are whole numbers."""
+
+Equations = Generator[tuple[str, Value], Value, Array]
 """An equation: yields (stage name, value), goes on with what is sent back, returns its result."""
+
+QueriesAndKeys = Generator[tuple[str, Value], Value, tuple[Array, Array]]
+"""An equation whose result is queries (..., h, n, k) and keys (..., g, m, k)."""
 
 AXES: Mapping[str, str] = {
     "b": "batch",
@@ -31,6 +37,13 @@ AXES: Mapping[str, str] = {
     "k": "d_head",
     "v": "d_value",
     "f": "d_ff",
+    "e": "expert",
+    "c": "choice",
+    "u": "d_shared",
+    "s": "source_position",
+    "t": "token_type",
+    "r": "bucket",
+    "p": "d_mlm_head",
     "V": "vocabulary",
     "1": "1",
 }
@@ -43,7 +56,8 @@ class Inputs:
 
     tensor (n, d) or (b, n, d); token_ids (n) or (b, n). position_ids and key_mask (n) or (b, n),
     attention_mask (n, m) or (b, n, m); without their batch axis they serve every row of a batch.
-    In both masks true = may be attended.
+    In both masks true = may be attended. token_types (n) or (b, n), 0 where left out. `memory` is
+    what cross-attention reads: an encoder's input, or without an encoder the rows themselves.
     """
 
     tensor: Array | None = None
@@ -51,6 +65,8 @@ class Inputs:
     position_ids: Ints | None = None
     key_mask: Bools | None = None
     attention_mask: Bools | None = None
+    token_types: Ints | None = None
+    memory: Union["Inputs", None] = None
 
     @property
     def shape(self) -> tuple[int, ...]:

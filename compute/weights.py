@@ -1,181 +1,149 @@
 """A model's weights, packed the way the products want them.
 
-Packed once, when the weights are made: W_Q, W_K and W_V side by side for one product, heads of
-W_O stacked for another. Everything is frozen.
+Each part is fetched and packed when it is first read, once: W_Q, W_K and W_V side by side for one
+product, heads of W_O stacked for another. A run that stops early reads what it needs. Everything
+is frozen.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from typing import overload
 
 import numpy as np
 
 from compute import tensors
-from compute.config import ModelConfig, NormConfig
+from compute.block_weights import Bench, BlockWeights, NormWeights, block, norm
+from compute.config import ModelConfig
 from compute.initial import Source
 from compute.types import Array, DType
 
 
-def _nothing() -> Array:
-    return np.empty(0)
+class Blocks(Sequence[BlockWeights]):
+    """The blocks' weights, each fetched when it is first asked for."""
+
+    def __init__(self, count: int, fetch: Callable[[int], BlockWeights]) -> None:
+        self._fetched: list[BlockWeights | None] = [None] * count
+        self._fetch = fetch
+
+    def __len__(self) -> int:
+        return len(self._fetched)
+
+    @overload
+    def __getitem__(self, at: int) -> BlockWeights: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[BlockWeights]: ...
+    def __getitem__(self, at: int | slice) -> BlockWeights | Sequence[BlockWeights]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(len(self))[at]]
+        layer = range(len(self))[at]
+        found = self._fetched[layer]
+        if found is None:
+            found = self._fetched[layer] = self._fetch(layer)
+        return found
+
+    def made(self) -> list[BlockWeights]:
+        """Those fetched so far."""
+        return [block for block in self._fetched if block is not None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NormWeights:
-    """gain (d) = gain_offset + weight; bias (d) or None."""
+class StackWeights:
+    """A stack: W_pos (n, d), W_type (t, d), W_rel (r, h), the embedding's norm, the blocks, the
+    final norm."""
 
-    gain: Array = field(default_factory=_nothing)
-    bias: Array | None = None
-    eps: float = 0.0
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.dtype: DType = bench.dtype
 
+    @cached_property
+    def W_pos(self) -> Array:
+        """Learned positions (n, d)."""
+        return self._bench.take("pos_embed.W_pos")
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AttentionWeights:
-    """W_QKV (d, h k + g k + g v), b_QKV alike or None, W_O (h, v, d), b_O (d) or None."""
+    @cached_property
+    def W_type(self) -> Array:
+        """Token types (t, d)."""
+        return self._bench.take("type_embed.W_type")
 
-    W_QKV: Array = field(default_factory=_nothing)
-    b_QKV: Array | None = None
-    W_O: Array = field(default_factory=_nothing)
-    b_O: Array | None = None
-    n_heads: int = 0
-    n_kv_heads: int = 0
-    d_head: int = 0
-    d_value: int = 0
+    @cached_property
+    def W_rel(self) -> Array:
+        """T5's relative bias (r, h)."""
+        return self._bench.take("rel_bias.W_rel")
 
+    @cached_property
+    def embed_norm(self) -> NormWeights:
+        """The norm below the first block."""
+        return norm(self._bench, "embed_norm")
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FfnWeights:
-    """W_in, W_gate (d, f), W_out (f, d) and their biases."""
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks, each fetched when it is asked for."""
+        bench = self._bench
+        return Blocks(bench.config.n_layers, lambda layer: block(bench, f"blocks.{layer}."))
 
-    W_in: Array = field(default_factory=_nothing)
-    b_in: Array | None = None
-    W_gate: Array = field(default_factory=_nothing)
-    b_gate: Array | None = None
-    W_out: Array = field(default_factory=_nothing)
-    b_out: Array | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BlockWeights:
-    """One block; a part the config lacks is empty, and no equation reads it."""
-
-    norm1: NormWeights
-    attention: AttentionWeights
-    norm2: NormWeights
-    ffn: FfnWeights
+    @cached_property
+    def final_norm(self) -> NormWeights:
+        """The norm after the last block."""
+        return norm(self._bench, "final_norm")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ModelWeights:
-    """W_E (V, d), W_pos (n, d), the blocks, the final norm, W_U (d, V), b_U (V)."""
+class ModelWeights(StackWeights):
+    """A stack with W_E (V, d), its encoder's stack if it has one, and its readout: W_mlm (d, p),
+    b_mlm (p), mlm_norm, W_U (d, V), b_U (V)."""
 
-    dtype: DType
-    W_E: Array
-    W_pos: Array
-    blocks: tuple[BlockWeights, ...]
-    final_norm: NormWeights
-    W_U: Array
-    b_U: Array | None
+    def held_bytes(self) -> int:
+        """Bytes of the parts that were fetched so far."""
+        return sum(owner.nbytes for owner in {id(x): x for x in _owners(self)}.values())
+
+    @cached_property
+    def W_E(self) -> Array:
+        """Token embeddings (V, d)."""
+        return self._bench.take("embed.W_E")
+
+    @cached_property
+    def encoder(self) -> StackWeights | None:
+        """The encoder's stack."""
+        config = self._bench.config.encoder
+        return None if config is None else StackWeights(self._bench.encoder(config))
+
+    @cached_property
+    def W_mlm(self) -> Array:
+        """The masked-token head's product (d, p)."""
+        return self._bench.take("mlm_head.W")
+
+    @cached_property
+    def b_mlm(self) -> Array:
+        """Its bias (p)."""
+        return self._bench.take("mlm_head.b")
+
+    @cached_property
+    def mlm_norm(self) -> NormWeights:
+        """Its norm."""
+        return norm(self._bench, "mlm_norm")
+
+    @cached_property
+    def W_U(self) -> Array:
+        """The readout (d, V): the embedding transposed where it is tied."""
+        return self.W_E.T if self._bench.config.tied else self._bench.take("unembed.W_U")
+
+    @cached_property
+    def b_U(self) -> Array | None:
+        """The readout's bias (V)."""
+        return self._bench.maybe("unembed.b_U")
 
 
-class _Bench:
-    """Fetches a config's tensors from a source, frozen, of one dtype; nothing where absent."""
-
-    def __init__(self, config: ModelConfig, source: Source, dtype: DType) -> None:
-        self.config = config
-        self._listed: Mapping[str, tensors.Tensor] = tensors.tensors(config)
-        self._source = source
-        self._dtype = dtype
-
-    def maybe(self, name: str) -> Array | None:
-        return self.take(name) if name in self._listed else None
-
-    def take(self, name: str) -> Array:
-        if name not in self._listed:
-            return _nothing()
-        fetched = self._source(self._listed[name])
-        with np.errstate(over="ignore"):  # stored wider than asked: inf, and a trace says so
-            return frozen(np.ascontiguousarray(fetched, self._dtype))
-
-
-def frozen(values: Array) -> Array:
-    """A view of the values that cannot be written through."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
+def _owners(part: object) -> Iterator[Array]:
+    """The arrays that a part, as far as it was fetched, keeps in memory."""
+    if isinstance(part, np.ndarray):
+        yield part if part.base is None else part.base
+    elif isinstance(part, Blocks):
+        yield from (x for block in part.made() for x in _owners(block))
+    elif isinstance(part, StackWeights):
+        yield from (x for each in vars(part).values() for x in _owners(each))
+    elif is_dataclass(part):
+        yield from (x for each in fields(part) for x in _owners(getattr(part, each.name)))
 
 
 def build(config: ModelConfig, source: Source, dtype: DType) -> ModelWeights:
-    """All weights of a config, fetched tensor by tensor, packed, frozen, of one dtype."""
-    bench = _Bench(config, source, dtype)
-    W_E = bench.take("embed.W_E")
-    return ModelWeights(
-        dtype=dtype,
-        W_E=W_E,
-        W_pos=bench.take("pos_embed.W_pos"),
-        blocks=tuple(_block(bench, f"blocks.{layer}.") for layer in range(config.n_layers)),
-        final_norm=_norm(bench, "final_norm"),
-        W_U=W_E.T if config.tied else bench.take("unembed.W_U"),
-        b_U=bench.maybe("unembed.b_U"),
-    )
-
-
-def _block(bench: _Bench, prefix: str) -> BlockWeights:
-    has_attention = bench.config.attention.kind != "none"
-    return BlockWeights(
-        norm1=_norm(bench, f"{prefix}norm1"),
-        attention=_attention(bench, f"{prefix}attn.") if has_attention else AttentionWeights(),
-        norm2=_norm(bench, f"{prefix}norm2"),
-        ffn=_ffn(bench, f"{prefix}ffn."),
-    )
-
-
-def _norm(bench: _Bench, name: str) -> NormWeights:
-    norm: NormConfig = bench.config.norm
-    weight = bench.take(f"{name}.weight")
-    return NormWeights(
-        gain=frozen(norm.gain_offset + weight) if norm.gain_offset else weight,
-        bias=bench.maybe(f"{name}.bias"),
-        eps=norm.eps,
-    )
-
-
-def _attention(bench: _Bench, prefix: str) -> AttentionWeights:
-    attention = bench.config.attention
-    matrices = [bench.take(prefix + name) for name in ("W_Q", "W_K", "W_V")]
-    biases = [bench.maybe(prefix + name) for name in ("b_Q", "b_K", "b_V")]
-    return AttentionWeights(
-        W_QKV=frozen(np.concatenate([_side_by_side(W) for W in matrices], axis=1)),
-        b_QKV=_packed_bias(biases, [W.shape[0] * W.shape[2] for W in matrices], matrices[0]),
-        W_O=bench.take(prefix + "W_O"),
-        b_O=bench.maybe(prefix + "b_O"),
-        n_heads=attention.n_heads,
-        n_kv_heads=attention.n_kv_heads,
-        d_head=attention.d_head,
-        d_value=attention.d_value,
-    )
-
-
-def _side_by_side(W: Array) -> Array:
-    """(h, d, k) -> (d, h k)."""
-    heads, rows, columns = W.shape
-    return W.swapaxes(0, 1).reshape(rows, heads * columns)
-
-
-def _packed_bias(biases: list[Array | None], widths: list[int], like: Array) -> Array | None:
-    """The biases end to end, zeros where one is off; None where all are."""
-    if all(bias is None for bias in biases):
-        return None
-    pairs = zip(biases, widths, strict=True)
-    parts = [np.zeros(width, like.dtype) if b is None else b.reshape(-1) for b, width in pairs]
-    return frozen(np.concatenate(parts))
-
-
-def _ffn(bench: _Bench, prefix: str) -> FfnWeights:
-    return FfnWeights(
-        W_in=bench.take(prefix + "W_in"),
-        b_in=bench.maybe(prefix + "b_in"),
-        W_gate=bench.take(prefix + "W_gate"),
-        b_gate=bench.maybe(prefix + "b_gate"),
-        W_out=bench.take(prefix + "W_out"),
-        b_out=bench.maybe(prefix + "b_out"),
-    )
+    """All weights of a config from a source, frozen, of one dtype; fetched as they are read."""
+    return ModelWeights(Bench(config, tensors.tensors(config), source, dtype))

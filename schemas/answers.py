@@ -52,7 +52,10 @@ class TensorAnswer(TypedDict):
     symbol: Annotated[str | None, Field(description="The article's symbol.")]
     axes: Annotated[list[str], Field(description="What each axis counts.")]
     shape: Annotated[list[int], Field(description="Length of each axis.")]
-    dtype: Annotated[DType, Field(description="Of the arithmetic and of the data.")]
+    dtype: Annotated[
+        DType | Literal["int64"],
+        Field(description="Of the arithmetic and of the data; int64: numbers of experts."),
+    ]
     index: NotRequired[
         Annotated[dict[str, list[int]], Field(description="Sliced axes: which entries these are.")]
     ]
@@ -72,7 +75,7 @@ class TensorAnswer(TypedDict):
 
 
 class WeightsAnswer(TypedDict):
-    """Where the weights came from; init, or the model, has what is neither given nor edited."""
+    """Where the weights came from; init, or the model, has what is not given, edited or filled."""
 
     init: Annotated[
         Literal["seeded", "identity", "zeros"] | None, Field(description="null: a named model.")
@@ -80,6 +83,17 @@ class WeightsAnswer(TypedDict):
     seed: Annotated[int | None, Field(description="Of seeded weights.")]
     given: Annotated[list[str], Field(description="Tensors the request brought whole.")]
     edited: Annotated[list[str], Field(description="Tensors the request changed in part.")]
+    filled: Annotated[
+        list[str],
+        Field(
+            description="Tensors that the changed config needs and the named model lacks: gains "
+            "of 1 and biases of 0."
+        ),
+    ]
+    unused: Annotated[
+        list[str],
+        Field(description="The named model's tensors that the changed config does not read."),
+    ]
 
 
 class ModelAnswer(TypedDict):
@@ -95,13 +109,14 @@ class ModelAnswer(TypedDict):
     overrides: Annotated[
         list[str],
         Field(
-            description="Fields of the preset's config that the request changed: norm.placement."
+            description="Fields of the preset's or the named model's config that the request "
+            "changed: norm.placement."
         ),
     ]
 
 
-class InputAnswer(TypedDict):
-    """The input as the model read it."""
+class RowsAnswer(TypedDict):
+    """Rows as a stack read them."""
 
     positions: Annotated[int, Field(description="Rows.")]
     batch: Annotated[int | None, Field(description="null where the input has no batch axis.")]
@@ -113,6 +128,15 @@ class InputAnswer(TypedDict):
     position_ids: Annotated[Whole, Field(description="As used.")]
     key_mask: Annotated[
         Flags | None, Field(description="As used; padding and a given mask joined.")
+    ]
+    token_types: Annotated[Whole | None, Field(description="As sent; null: all 0.")]
+
+
+class InputAnswer(RowsAnswer):
+    """The input as the model read it."""
+
+    memory: Annotated[
+        RowsAnswer | None, Field(description="What cross-attention read; null: nothing was sent.")
     ]
 
 

@@ -11,6 +11,8 @@ from schemas.base import Asked, exactly_one
 from schemas.tensors import Ids, KeyMask, PairMask, Rows, cast, overflows
 
 _LONGEST_TEXT = 1 << 16
+READ = ("tensor", "token_ids", "text")
+"""Exactly one of these is read."""
 
 
 class Texts(NamedTuple):
@@ -38,8 +40,8 @@ TextInput = Annotated[
 ]
 
 
-class InputAsked(Asked):
-    """What the model reads, and what may be attended to. Batches have one more axis in front."""
+class RowsAsked(Asked):
+    """What a stack reads, and what may be attended to. Batches have one more axis in front."""
 
     tensor: Rows | None = Field(
         default=None,
@@ -65,10 +67,15 @@ class InputAsked(Asked):
         default=None,
         description="(position, key_position): true = may attend. Joined to the others by AND.",
     )
+    token_types: Ids | None = Field(
+        default=None,
+        description="(position): rows of type_embed.W_type, for a config with token_types. "
+        "Default: 0.",
+    )
 
     @model_validator(mode="after")
     def _one_input(self) -> Self:
-        exactly_one(self, "tensor", "token_ids", "text")
+        exactly_one(self, *READ)
         if self.special_tokens and self.text is None:
             rule = "special_tokens belongs to text."
             raise PydanticCustomError("special_tokens", "{rule}", {"rule": rule})
@@ -84,4 +91,28 @@ class InputAsked(Asked):
             position_ids=self.position_ids,
             key_mask=self.key_mask,
             attention_mask=self.attention_mask,
+            token_types=self.token_types,
         )
+
+
+class MemoryAsked(RowsAsked):
+    """What cross-attention reads: the encoder's input, or without an encoder the rows themselves.
+
+    A batch of as many rows as the input's.
+    """
+
+    tensor: Rows | None = Field(
+        default=None,
+        description="(position, d_model): what the encoder reads in the place of token "
+        "embeddings; without an encoder, the rows that are attended to.",
+    )
+
+
+class InputAsked(RowsAsked):
+    """What the model reads, and what may be attended to. Batches have one more axis in front."""
+
+    memory: MemoryAsked | None = Field(
+        default=None,
+        description="What cross-attention reads. Needed where the config has cross_attention, and "
+        "there alone.",
+    )

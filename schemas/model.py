@@ -1,6 +1,6 @@
 """Which model a request means: a stored one, a preset's shape, or a config written out."""
 
-from typing import Annotated, Self
+from typing import Annotated, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -12,16 +12,20 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from compute import config_json
+from compute.config import ModelConfig
 from compute.errors import Fault
-from schemas import overrides
+from schemas import config_faults, overrides
 from schemas.base import Asked, Name
 from schemas.config import ConfigAsked
 from schemas.faulty import refuse
 from schemas.presets import PRESETS
 from schemas.weights import WeightsAsked
 
-_ONE_OF = "Give exactly one of name, preset and config; a preset may have a config beside it."
-_NAME_ALONE = f"A name stands alone. {_ONE_OF}"
+_ONE_OF = (
+    "Give exactly one of name, preset and config; a name or a preset may have a config beside it."
+)
+_NAME_OR_PRESET = f"A name and a preset do not go together. {_ONE_OF}"
 
 
 def _preset(name: str) -> str:
@@ -37,12 +41,13 @@ PresetName = Annotated[
 
 
 class ModelAsked(Asked):
-    """A model: a stored one by name, a preset (with changes of its config), or a config."""
+    """A model: a stored one by name or a preset (with changes of its config), or a config."""
 
     name: Name | None = Field(default=None, description="A model of GET /v1/models.")
     preset: PresetName | None = Field(default=None, description="A shape of GET /v1/presets.")
     config: ConfigAsked | None = Field(
-        default=None, description="A model written out; beside a preset, changes of its config."
+        default=None,
+        description="A model written out; beside a preset or a name, changes of its config.",
     )
     weights: WeightsAsked = Field(
         default=WeightsAsked(), description="Default: seeded with seed 0, or the named model's own."
@@ -50,17 +55,18 @@ class ModelAsked(Asked):
 
     @field_validator("config")
     @classmethod
-    def _whole_without_preset(
+    def _whole_where_it_stands_alone(
         cls, written: ConfigAsked | None, info: ValidationInfo
     ) -> ConfigAsked | None:
-        if written is not None and info.data.get("preset", "") is None:
-            refuse(written.missing())
+        alone = all(info.data.get(key, "") is None for key in ("name", "preset"))
+        if written is not None and alone:
+            refuse(config_faults.missing(written))
         return written
 
     @model_validator(mode="after")
     def _one_model(self) -> Self:
-        if self.name is not None and (self.preset is not None or self.config is not None):
-            raise PydanticCustomError("exactly_one", "{rule}", {"rule": _NAME_ALONE})
+        if self.name is not None and self.preset is not None:
+            raise PydanticCustomError("exactly_one", "{rule}", {"rule": _NAME_OR_PRESET})
         if self.name is None and self.preset is None and self.config is None:
             raise PydanticCustomError("exactly_one", "{rule}", {"rule": _ONE_OF})
         if self.name is not None and (self.weights.init or self.weights.seed is not None):
@@ -68,15 +74,25 @@ class ModelAsked(Asked):
             raise PydanticCustomError("init_with_name", "{rule}", {"rule": rule})
         return self
 
-    def whole_config(self) -> ConfigAsked | None:
-        """The config as written, or the preset's with its changes; None for a named model."""
-        if self.preset is None:
-            return self.config
-        base = PRESETS[self.preset].config
-        return base if self.config is None else overrides.merged(base, self.config)
+    def to_compute(self, stored: ModelConfig | None) -> ModelConfig:
+        """The config resolved; `stored`: the named model's, itself where nothing of it changes."""
+        base = self._base(stored)
+        if self.config is None:
+            return stored or cast(ConfigAsked, base).to_compute()
+        if base is None:
+            return self.config.to_compute()
+        made = overrides.merged(base, self.config).to_compute()
+        same = stored is not None and config_json.as_json(made) == config_json.as_json(stored)
+        return stored if stored is not None and same else made
 
-    def overridden(self) -> list[str]:
-        """The fields of a preset's config that the request changes."""
-        if self.preset is None or self.config is None:
+    def overridden(self, stored: ModelConfig | None) -> list[str]:
+        """The fields of a preset's or a stored model's config that the request says otherwise."""
+        base = self._base(stored)
+        if base is None or self.config is None:
             return []
-        return list(overrides.changed(PRESETS[self.preset].config, self.config))
+        return list(overrides.changed(base, self.config))
+
+    def _base(self, stored: ModelConfig | None) -> ConfigAsked | None:
+        if stored is not None:
+            return overrides.written(stored)
+        return None if self.preset is None else PRESETS[self.preset].config

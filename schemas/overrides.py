@@ -1,30 +1,79 @@
-"""Changes of a config: what a request says over what a preset says."""
+"""Changes of a config: what a request says over what a preset or a stored model says."""
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
 from compute import config
 from compute.config_json import applying_fields
-from schemas.config import AttentionAsked, ConfigAsked, FfnAsked, NormAsked, PositionAsked
+from schemas import config_faults
+from schemas.config import MOST_LAYERS, ConfigAsked, EncoderAsked, StackAsked
+from schemas.positions import LayerAsked, PositionAsked, RopeScalingAsked
+from schemas.sublayers import (
+    AttentionAsked,
+    AttentionBiasAsked,
+    EncoderAttentionAsked,
+    FfnAsked,
+    FfnBiasAsked,
+    NormAsked,
+)
 
 Part = TypeVar("Part", bound=BaseModel)
 
-_RESOLVED: dict[type[BaseModel], type] = {
-    AttentionAsked: config.AttentionConfig,
-    FfnAsked: config.FfnConfig,
-    NormAsked: config.NormConfig,
-    PositionAsked: config.PositionConfig,
+_ASKED: Mapping[type, type[BaseModel]] = {
+    config.ModelConfig: ConfigAsked,
+    config.AttentionConfig: AttentionAsked,
+    config.AttentionBias: AttentionBiasAsked,
+    config.FfnConfig: FfnAsked,
+    config.FfnBias: FfnBiasAsked,
+    config.NormConfig: NormAsked,
+    config.PositionConfig: PositionAsked,
+    config.RopeScaling: RopeScalingAsked,
 }
-_NEED_VOCAB = {"tied", "unembed_bias", "final_norm"}
+_IN_ENCODERS: Mapping[type[BaseModel], type[BaseModel]] = {
+    ConfigAsked: EncoderAsked,
+    AttentionAsked: EncoderAttentionAsked,
+}
+_OF_READOUT = {"tied", "unembed_bias", "mlm_head", "logit_multiplier", "logit_softcap"}
+
+
+def written(resolved: config.ModelConfig) -> ConfigAsked:
+    """A resolved config as one would ask for it, every field said: nothing of it follows others.
+
+    Only what blocks have of their own is said of them, so that the rest follows the config's.
+    """
+    return cast(ConfigAsked, _written(resolved, encoder=False))
+
+
+def _written(resolved: object, *, encoder: bool) -> BaseModel:
+    asked = _ASKED[type(resolved)]
+    form = _IN_ENCODERS.get(asked, asked) if encoder else asked
+    names = applying_fields(type(resolved), getattr(resolved, "kind", None))
+    values = {name: getattr(resolved, name) for name in names if name in form.model_fields}
+    for name, value in values.items():
+        if is_dataclass(value):
+            values[name] = _written(value, encoder=encoder or name == "encoder")
+    if isinstance(resolved, config.ModelConfig):
+        alike = config.layer_config(resolved)
+        values["layers"] = [_own(layer, alike) for layer in resolved.layers]
+    return form.model_construct(_fields_set=set(values), **values)
+
+
+def _own(layer: config.LayerConfig, alike: config.LayerConfig) -> LayerAsked:
+    said = {name: getattr(layer, name) for name in LayerAsked.model_fields}
+    own = {name: value for name, value in said.items() if value != getattr(alike, name)}
+    if "scaling" in own:
+        own["scaling"] = _written(layer.scaling, encoder=False)
+    return LayerAsked.model_construct(_fields_set=set(own), **own)
 
 
 def merged(base: Part, changes: Part) -> Part:
     """The base with what the changes say: field by field, parts within parts.
 
-    Another kind of a part keeps of the base what means something for it; without a vocab goes
-    what belongs to a readout.
+    Another kind of a part keeps of the base what means something for it; with what is taken away
+    goes what belongs to it.
     """
     values = _kept(base, changes)
     for name in changes.model_fields_set:
@@ -37,11 +86,61 @@ def merged(base: Part, changes: Part) -> Part:
 def _kept(base: BaseModel, changes: BaseModel) -> dict[str, Any]:
     """The base's own fields that still mean something after the changes."""
     names = set(base.model_fields_set)
-    if type(base) in _RESOLVED and "kind" in changes.model_fields_set:
-        names &= {*applying_fields(_RESOLVED[type(base)], getattr(changes, "kind", None))}
-    if isinstance(changes, ConfigAsked) and "vocab" in changes.model_fields_set:
-        names -= _NEED_VOCAB if changes.vocab is None else set()
-    return {name: getattr(base, name) for name in names}
+    resolved = config_faults.RESOLVED.get(type(base))
+    if resolved is not None and "kind" in changes.model_fields_set:
+        names &= {*applying_fields(resolved, getattr(changes, "kind", None))}
+    if isinstance(changes, StackAsked):
+        names -= _lost(changes)
+    values = {name: getattr(base, name) for name in names}
+    for part, lost in _lost_inside(changes).items():
+        if part in values:
+            values[part] = _without(values[part], lost)
+    if values.get("layers") and isinstance(changes, StackAsked):
+        values["layers"] = list(_layers(values["layers"], changes))
+    return values
+
+
+def _lost(changes: StackAsked) -> set[str]:
+    """The fields of a stack that go with what the changes take away, or follow what they bring."""
+    said, lost = changes.model_fields_set, set[str]()
+    if "vocab" in said and getattr(changes, "vocab", None) is None:
+        lost |= {*_OF_READOUT, "final_norm"}
+    if not getattr(changes, "readout", True):
+        lost |= _OF_READOUT
+    if getattr(changes, "encoder", None) is not None:
+        lost |= {"cross_attention"}
+    if changes.norm.kind == "none":
+        lost |= {"embed_norm", "final_norm", "mlm_head"}
+    return lost
+
+
+def _lost_inside(changes: BaseModel) -> dict[str, set[str]]:
+    """The same, of fields inside a part."""
+    if isinstance(changes, FfnAsked) and {"kind"} <= changes.model_fields_set:
+        return {"bias": {"gate"}} if changes.kind == "mlp" else {}
+    if isinstance(changes, StackAsked) and {"topology"} <= changes.model_fields_set:
+        return {"norm": {"shared"}} if changes.topology == "sequential" else {}
+    return {}
+
+
+def _without(part: Part, lost: set[str]) -> Part:
+    values = {name: getattr(part, name) for name in part.model_fields_set - lost}
+    return type(part).model_construct(_fields_set=set(values), **values)
+
+
+def _layers(base: list[LayerAsked], changes: StackAsked) -> Iterator[LayerAsked]:
+    """What blocks had of their own, as far as it goes: for as many blocks as there are now.
+
+    Nothing where there is no attention, or more blocks than can be listed.
+    """
+    if changes.attention.kind == "none" or changes.n_layers > MOST_LAYERS:
+        return
+    position = changes.position
+    turns = "kind" not in position.model_fields_set or position.kind == "rope"
+    asked = "n_layers" in changes.model_fields_set
+    for at in range(changes.n_layers if asked else len(base)):
+        layer = base[at] if at < len(base) else LayerAsked()
+        yield layer if turns else _without(layer, {"theta", "scaling"})
 
 
 def changed(base: BaseModel, changes: BaseModel, prefix: str = "") -> Iterator[str]:
@@ -50,8 +149,8 @@ def changed(base: BaseModel, changes: BaseModel, prefix: str = "") -> Iterator[s
         if name not in changes.model_fields_set:
             continue
         old, new = getattr(base, name), getattr(changes, name)
-        written = prefix + (field.alias or name)
+        said = prefix + (field.alias or name)
         if isinstance(old, BaseModel) and isinstance(new, BaseModel):
-            yield from changed(old, new, f"{written}.")
+            yield from changed(old, new, f"{said}.")
         elif old != new:
-            yield written
+            yield said

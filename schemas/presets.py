@@ -48,8 +48,12 @@ def _bert(d_model: int, n_layers: int, n_heads: int, vocab: int) -> ConfigAsked:
             "attention": {"n_heads": n_heads, "mask": "full", "bias": True},
             "norm": {"placement": "post", "eps": 1e-12},
             "position": {"kind": "learned", "n_positions": 512},
+            "token_types": 2,
+            "embed_norm": True,
             "vocab": vocab,
             "tied": True,
+            "mlm_head": True,
+            "unembed_bias": True,
         }
     )
 
@@ -72,10 +76,7 @@ def _llama(
     )
 
 
-_NO_EMBED_NORM = (
-    "Without the norm and the token types of BERT's embedding, its pooler and the layer below its "
-    "readout."
-)
+_MASKED = "With its masked-token head, without pooler and sentence head."
 _OURS = "Ours, no published model."
 
 _PRESETS = (
@@ -99,13 +100,13 @@ _PRESETS = (
     ),
     Preset(
         "bert-base",
-        f"BERT base, uncased: 12 blocks, post-norm, every position sees all. {_NO_EMBED_NORM}",
+        f"BERT base, uncased: 12 blocks, post-norm, every position sees all. {_MASKED}",
         "config.json of google-bert/bert-base-uncased",
         _bert(768, 12, 12, 30522),
     ),
     Preset(
         "bert-tiny",
-        f"BERT of 2 blocks of 2 heads. {_NO_EMBED_NORM}",
+        f"BERT of 2 blocks of 2 heads. {_MASKED}",
         "google/bert_uncased_L-2_H-128_A-2",
         _bert(128, 2, 2, 30522),
     ),

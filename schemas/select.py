@@ -26,6 +26,12 @@ class SelectedAsked(Asked):
     d_model: Indices | None = Field(default=None, description="Coordinates of the stream.")
     d_ff: Indices | None = Field(default=None, description="Neurons.")
     vocabulary: Indices | None = Field(default=None, description="Tokens of the vocabulary.")
+    expert: Indices | None = Field(default=None, description="Experts of a mixture.")
+    choice: Indices | None = Field(default=None, description="Experts a token chose, best first.")
+    source_position: Indices | None = Field(default=None, description="Rows of the memory.")
+    d_mlm_head: Indices | None = Field(
+        default=None, description="Coordinates of the layer below the readout."
+    )
     summary: bool = Field(
         default=False,
         description="norm, rms, mean, min and max of each row in the place of its numbers.",

@@ -12,7 +12,19 @@ from schemas.base import Asked, Indices, Name, at_most
 from schemas.tensors import Number, Weight, cast, overflows
 
 AxisWord = Literal[
-    "head", "kv_head", "position", "d_model", "d_head", "d_value", "d_ff", "vocabulary"
+    "head",
+    "kv_head",
+    "position",
+    "d_model",
+    "d_head",
+    "d_value",
+    "d_ff",
+    "expert",
+    "d_shared",
+    "token_type",
+    "bucket",
+    "d_mlm_head",
+    "vocabulary",
 ]
 
 
@@ -20,7 +32,7 @@ class EditAsked(Asked):
     """A change of a slice of one weight tensor; edits are made in their order."""
 
     tensor: Name = Field(description="The tensor's name, as blocks.0.attn.W_O.")
-    where: Annotated[dict[AxisWord, Indices], BeforeValidator(at_most(8))] = Field(
+    where: Annotated[dict[AxisWord, Indices], BeforeValidator(at_most(16))] = Field(
         default={}, description="Axis word -> indices; an axis left out is taken whole."
     )
     op: EditOp = Field(description="scale (multiply), add, set, or zero.")

@@ -8,7 +8,8 @@ from compute.types import AXES
 HEAD = """# Stages
 
 Written by `scripts/docs` from `compute/stages.py`, the one catalogue; `GET /v1/stages` answers the
-same as JSON. A block's stage has the prefix `blocks.{l}.` in front: `blocks.0.attn.pattern`.
+same as JSON. A block's stage has the prefix `blocks.{l}.` in front: `blocks.0.attn.pattern`; an
+encoder has the same stages once more, with `encoder.` before them: `encoder.blocks.0.attn.pattern`.
 
 Axes, letter and word: AXES. A request with a batch has `batch` in front of every stage's axes.
 `exists` says which configs have the stage; one that a config lacks is refused with the reason,

@@ -43,6 +43,19 @@ _KINDS = (
         "setting GLASSBLOCK_CORS_ORIGINS lists the origins that may.",
     ),
     Kind(
+        "malformed-multipart",
+        400,
+        "The upload is not multipart/form-data",
+        "The body ends early, or is not as RFC 7578 has it: parts between boundaries, each with a "
+        "Content-Disposition of form-data, a few short headers and at most 516 parts.",
+    ),
+    Kind(
+        "uploads-off",
+        403,
+        "This service takes no uploads",
+        "It has no folder to keep them in. The setting GLASSBLOCK_UPLOADS names one.",
+    ),
+    Kind(
         "not-found",
         404,
         "Nothing is at this address",
@@ -71,14 +84,21 @@ _KINDS = (
         "slow-body",
         408,
         "The body took too long",
-        "The whole body must arrive within the limit body_seconds. The connection is closed.",
+        "The whole body must arrive within the limit body_seconds; an upload within "
+        "upload_seconds, without a silence of body_seconds. The connection is closed.",
+    ),
+    Kind(
+        "fixed-model",
+        409,
+        "The model cannot be changed",
+        "Only uploaded models are replaced or removed. Upload under another name.",
     ),
     Kind(
         "body-too-large",
         413,
         "The body is too large",
-        "The body has more bytes than the limit body_bytes. Send fewer or shorter numbers, or name "
-        "a model in the place of its weights.",
+        "The body has more bytes than the limit body_bytes, or upload_bytes of an upload. Send "
+        "fewer or shorter numbers, or name a model in the place of its weights.",
     ),
     Kind(
         "beyond-limit",
@@ -92,7 +112,8 @@ _KINDS = (
         "unsupported-media-type",
         415,
         "The body has the wrong media type",
-        "A body is sent as Content-Type: application/json, in UTF-8 and not compressed.",
+        "A body is sent as Content-Type: application/json, in UTF-8 and not compressed; an upload "
+        "as multipart/form-data.",
     ),
     Kind(
         "invalid-request",
@@ -104,8 +125,9 @@ _KINDS = (
     Kind(
         "config-rule",
         422,
-        "The config contradicts itself",
-        "Each field is well-formed, but they do not fit together.",
+        "The config cannot be run",
+        "Each field is well-formed, but they do not fit together; or the weights of the named "
+        "model cannot serve the config that was changed.",
     ),
     Kind(
         "shape-mismatch",
@@ -118,7 +140,8 @@ _KINDS = (
         "invalid-input",
         422,
         "The input does not fit the model",
-        "The input's shape, tokens, positions or masks are not what the model can read.",
+        "The input's shape, tokens, token types, positions, masks or memory are not what the model "
+        "can read, or it needs what is missing.",
     ),
     Kind(
         "invalid-selection",
@@ -131,7 +154,15 @@ _KINDS = (
         "broken-model",
         422,
         "The model cannot be read",
-        "The folder of the named model holds something else than a model of a known form.",
+        "The folder or file of the named model holds something else than a model of a known "
+        "family, or one that needs what is not computed.",
+    ),
+    Kind(
+        "invalid-upload",
+        422,
+        "The upload is no model",
+        "Parts are missing, unknown or too large, or what they hold is no model of a known form. "
+        "Each `pointer` begins with the file name of a part.",
     ),
     Kind(
         "head-too-large",
@@ -173,6 +204,13 @@ _KINDS = (
         504,
         "The request took too long",
         "It was stopped at the limit deadline_seconds. Ask for less.",
+    ),
+    Kind(
+        "store-full",
+        507,
+        "There is no room for the upload",
+        "Uploaded models have as many bytes as store_bytes, or are as many as store_models, allow; "
+        "or the disk is full. DELETE /v1/models/{name} makes room.",
     ),
 )
 

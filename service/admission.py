@@ -79,7 +79,7 @@ class Admission:
         self.inside = 0
         """How many compute or wait."""
         self.runs = 0
-        """How many have computed, or were stopped."""
+        """How many have computed, or were stopped; uploads too."""
         self._mean_seconds = 0.0
         self.draining = False
 

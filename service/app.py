@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 
-from service import __version__, docs_page, errors, idle, middleware, state
+from service import __version__, docs_page, errors, idle, middleware, state, tidying
 from service.routes import limits, models, operations, presets, stages, trace
 from service.settings import Settings
 
@@ -72,6 +72,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     here: state.State = app.state.glassblock
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(idle.give_back, here.admission, here.held)
+        tasks.start_soon(tidying.keep_tidy, here.store)
         yield
         tasks.cancel_scope.cancel()
     here.admission.drain()

@@ -40,8 +40,7 @@ async def read(
     Busy, SlowBody, and Starlette's ClientDisconnect where the client goes away.
     """
     _refuse_other_media(request.headers)
-    if not any(acceptable(request.headers.getlist("accept"), media) for media in offered):
-        raise errors.NotAcceptable(offered)
+    refuse_unacceptable(request.headers, offered)
     size = _announced_size(request.headers, settings.body_bytes)
     held.refuse_if_full(size)
     with held.count(size) as share:
@@ -63,6 +62,12 @@ def parse(body: bytes, model: type[Model], settings: Settings) -> Model:
         return model.model_validate(raw)
     except ValidationError as error:
         raise errors.InvalidRequest(error, raw, model) from None
+
+
+def refuse_unacceptable(headers: Headers, offered: Sequence[str]) -> None:
+    """Raise NotAcceptable where a client takes none of the media types on offer."""
+    if not any(acceptable(headers.getlist("accept"), media) for media in offered):
+        raise errors.NotAcceptable(offered)
 
 
 def acceptable(accept: Iterable[str], media: str) -> bool:
@@ -108,20 +113,31 @@ def _refuse_other_media(headers: Headers) -> None:
         key, _, value = parameter.partition("=")
         if key.strip().lower() == "charset" and value.strip(' "').lower() not in ("utf-8", "utf8"):
             raise errors.UnsupportedMedia("JSON is sent in UTF-8.")
+    refuse_coded(headers)
+
+
+def refuse_coded(headers: Headers) -> None:
+    """Raise UnsupportedMedia for a compressed body."""
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise errors.UnsupportedMedia("Send the body without compression.")
 
 
 def _announced_size(headers: Headers, most: int) -> int:
     """How long the client says its body is, or `most` where it does not say."""
-    announced = headers.get("content-length", "")
-    if not announced:
-        return most
-    if not (announced.isascii() and announced.isdigit() and len(announced) < 20):
-        raise errors.BodyTooLarge(most)
-    if int(announced) > most:
-        raise errors.BodyTooLarge(most, int(announced))
-    return int(announced)
+    size = announced(headers, most)
+    if size is not None and size > most:
+        raise errors.BodyTooLarge(most, size)
+    return most if size is None else size
+
+
+def announced(headers: Headers, most: int, limit: str = "body_bytes") -> int | None:
+    """How long the client says its body is; BodyTooLarge where that is no number to read."""
+    length = headers.get("content-length", "")
+    if not length:
+        return None
+    if not (length.isascii() and length.isdigit() and len(length) < 20):
+        raise errors.BodyTooLarge(most, name=limit)
+    return int(length)
 
 
 async def _in_time(request: Request, settings: Settings) -> bytes:

@@ -110,7 +110,12 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
 
 def _token_of(store: Store) -> Callable[[str, int], str]:
     """From a model's name and a token id to its text, empty where there is none."""
-    return lambda model, token_id: store.get(model).text.piece(token_id)
+
+    def token(model: str, token_id: int) -> str:
+        text = store.get(model).text
+        return "" if text is None else text.piece(token_id)
+
+    return token
 
 
 def _is_read(asked: argparse.Namespace, stream: TextIO) -> bool:

@@ -13,7 +13,7 @@ from compute import stages
 from compute.config import ModelConfig
 from compute.selection import Wanted
 from compute.trace import Trace
-from compute.types import AXES, Array, Bools, Ints
+from compute.types import AXES, Array, Bools, Ints, Value
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
@@ -46,7 +46,7 @@ def _joined(traced: Trace) -> Iterator[bytes]:
         yield dumps(dict(tensor(one.wanted, one.values, config)))
 
 
-def tensor(wanted: Wanted, values: Array, config: ModelConfig) -> Iterator[Member]:
+def tensor(wanted: Wanted, values: Value, config: ModelConfig) -> Iterator[Member]:
     """The members of one tensor of an answer."""
     batched = values.ndim > len(wanted.stage.axes)
     axes = stages.axes_of(wanted.stage, batched)
@@ -63,7 +63,7 @@ def tensor(wanted: Wanted, values: Array, config: ModelConfig) -> Iterator[Membe
     yield from _summary(values) if wanted.summary else _data(values)
 
 
-def _data(values: Array) -> Iterator[Member]:
+def _data(values: Value) -> Iterator[Member]:
     yield "data", np.ascontiguousarray(values)
     flat = values.reshape(-1)
     if np.isfinite(flat).all():
@@ -81,20 +81,20 @@ def _runs(where: Bools) -> Ints:
     return np.stack([edges[::2], edges[1::2] - edges[::2]], axis=1)
 
 
-def _summary(values: Array) -> Iterator[Member]:
+def _summary(values: Value) -> Iterator[Member]:
     """norm, rms, mean, min and max over the finite entries of the last axis.
 
-    Summed in float64, told in the tensor's own dtype.
+    Summed in float64, told in the tensor's own dtype; of whole numbers in float64.
     """
     rows = values.reshape(-1, values.shape[-1])
     step = max(1, _BLOCK_ELEMENTS // rows.shape[-1])
     blocks = [_measures(rows[i : i + step]) for i in range(0, len(rows), step)]
     told = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    shape = values.shape[:-1]
-    yield "summary", {name: x.astype(values.dtype).reshape(shape) for name, x in told.items()}
+    shape, dtype = values.shape[:-1], np.result_type(values.dtype, np.float32)
+    yield "summary", {name: x.astype(dtype).reshape(shape) for name, x in told.items()}
 
 
-def _measures(rows: Array) -> dict[str, Array]:
+def _measures(rows: Value) -> dict[str, Array]:
     exact = rows.astype(np.float64)
     finite = np.isfinite(exact)
     kept = np.where(finite, exact, 0.0)

@@ -1,11 +1,13 @@
 """Which error is which problem: the one place that knows HTTP statuses.
 
     ServiceError
-    ├── MalformedJson     ├── NotFound        ├── Busy
-    ├── InvalidRequest    ├── UnknownModel    ├── Draining
-    ├── UnsupportedMedia  ├── TooLarge        └── Deadline
-    ├── NotAcceptable     ├── BodyTooLarge    ├── WrongMethod
-    ├── MalformedHttp     ├── HeadTooLarge    └── SlowBody
+    ├── MalformedJson       ├── NotFound        ├── Busy
+    ├── InvalidRequest      ├── UnknownModel    ├── Draining
+    ├── UnsupportedMedia    ├── TooLarge        ├── Deadline
+    ├── NotAcceptable       ├── BodyTooLarge    ├── WrongMethod
+    ├── MalformedHttp       ├── HeadTooLarge    ├── SlowBody
+    ├── MalformedMultipart  ├── BadModelName    ├── UploadsOff
+    ├── InvalidUpload       ├── FixedModel      └── StoreFull
     └── CorsRefused
 
 Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that refuses our own
@@ -27,6 +29,7 @@ from service import faults
 from service.problems import Refusal
 
 _MOST_PARTS = 20
+_MOST_NAMES = 100  # a problem is short
 
 
 class ServiceError(Exception):
@@ -55,8 +58,8 @@ class InvalidRequest(ServiceError):
 class UnsupportedMedia(ServiceError):
     """The body comes in a form that is not read."""
 
-    def __init__(self, detail: str) -> None:
-        accepted = {"Accept": "application/json"}
+    def __init__(self, detail: str, media: str = "application/json") -> None:
+        accepted = {"Accept": media}
         super().__init__(Refusal(code="unsupported-media-type", detail=detail, headers=accepted))
 
 
@@ -113,8 +116,9 @@ class UnknownModel(ServiceError):
 
     def __init__(self, names: Sequence[str], place: Place = ("model", "name")) -> None:
         detail = "There is no model of this name."
-        fault = Fault(code="unknown_model", detail=detail, place=place, expected=list(names))
-        members = {"models": list(names)}
+        told = list(names[:_MOST_NAMES])
+        fault = Fault(code="unknown_model", detail=detail, place=place, expected=told)
+        members = {"models": told}
         super().__init__(Refusal(code="unknown-model", faults=[fault], members=members))
 
 
@@ -145,8 +149,8 @@ class TooLarge(ServiceError):
 class BodyTooLarge(ServiceError):
     """A body beyond the limit; `got` where the client said how long it is."""
 
-    def __init__(self, most: int, got: int | None = None) -> None:
-        limit: BrokenLimit = {"name": "body_bytes", "value": most}
+    def __init__(self, most: int, got: int | None = None, name: str = "body_bytes") -> None:
+        limit: BrokenLimit = {"name": name, "value": most}
         if got is not None:
             limit["got"] = got
         detail = f"A body has at most {most:,} bytes."
@@ -159,6 +163,59 @@ class SlowBody(ServiceError):
     def __init__(self, seconds: float) -> None:
         detail = f"The body did not arrive within {seconds:g} seconds."
         super().__init__(Refusal(code="slow-body", detail=detail, headers={"Connection": "close"}))
+
+
+class UploadsOff(ServiceError):
+    """There is no folder to keep uploads in."""
+
+    def __init__(self) -> None:
+        super().__init__(Refusal(code="uploads-off"))
+
+
+class BadModelName(ServiceError):
+    """A name that no model can have."""
+
+    def __init__(self) -> None:
+        detail = (
+            "A model's name is 1 to 64 letters, digits, '.', '_' and '-', "
+            "a letter or a digit first."
+        )
+        fault = Fault(code="bad_model_name", detail=detail)
+        super().__init__(Refusal(code="invalid-request", faults=[fault]))
+
+
+class FixedModel(ServiceError):
+    """A model that was not uploaded, so that nobody may replace or remove it."""
+
+    def __init__(self, origin: str) -> None:
+        detail = f"This model {_FIXED[origin]}: it is neither replaced nor removed from here."
+        super().__init__(Refusal(code="fixed-model", detail=detail))
+
+
+class MalformedMultipart(ServiceError):
+    """An upload whose parts cannot be told apart."""
+
+    def __init__(self) -> None:
+        super().__init__(Refusal(code="malformed-multipart"))
+
+
+class InvalidUpload(ServiceError):
+    """Parts that are no model; the place of each fault begins with a part's file name."""
+
+    def __init__(self, found: Sequence[Fault]) -> None:
+        super().__init__(Refusal(code="invalid-upload", faults=found))
+
+
+class StoreFull(ServiceError):
+    """No room for an upload: beyond a limit of the store, or on the disk."""
+
+    def __init__(self, name: str = "", most: int = 0, got: int = 0) -> None:
+        if not name:
+            super().__init__(Refusal(code="store-full", detail="The disk is full."))
+            return
+        limit: BrokenLimit = {"name": name, "value": most, "got": got}
+        detail = f"{name} would be {got:,}; the limit is {most:,}."
+        super().__init__(Refusal(code="store-full", detail=detail, members={"limit": limit}))
 
 
 class Busy(ServiceError):
@@ -204,6 +261,8 @@ ORIGINS: Mapping[type[ComputeError], Origin] = MappingProxyType(
         compute_errors.ModelError: Origin("broken-model", ("model", "name"), inside=False),
     }
 )
+
+_FIXED = {"shipped": "ships with the service", "folder": "lies in a folder of GLASSBLOCK_MODELS"}
 
 _BY_STATUS = {404: "not-found"}
 

@@ -77,7 +77,59 @@ _PRESET = {
         "weights": {"init": "seeded", "seed": 7},
     },
     "input": {"token_ids": [3, 1, 4, 1, 5]},
-    "select": ["A", {"name": "head_out", "summary": True}, "logits"],
+    "select": ["A", {"name": "attn.head_out", "summary": True}, "logits"],
+}
+
+_POST_NORM = {
+    "model": {"name": "letter-sort", "config": {"norm": {"placement": "post"}}},
+    "input": {"text": "CABBAC"},
+    "select": ["attn_sum", "ffn_sum", "logits"],
+}
+
+_SANDWICH = {
+    "model": {"name": "induction", "config": {"norm": {"placement": "sandwich"}}},
+    "input": {"text": "GLASSGLA"},
+    "select": ["attn.out_raw", "norm1_post.out", "attn_out", {"name": "Z", "summary": True}],
+}
+
+_EXPERTS = {
+    "model": {
+        "config": {
+            "d_model": 8,
+            "attention": {"n_heads": 2, "qk_norm": "head", "sinks": True},
+            "ffn": {"kind": "moe", "n_experts": 4, "top_k": 2, "d_ff": 6, "d_shared": 3},
+            "norm": {"kind": "rmsnorm"},
+            "position": {
+                "kind": "rope",
+                "scaling": {"kind": "yarn", "factor": 4, "original_positions": 16},
+            },
+            "vocab": 12,
+            "n_layers": 2,
+            "layers": [{"window": 2}, {"theta": None}],
+        }
+    },
+    "input": {"token_ids": [3, 1, 4, 1, 5]},
+    "select": ["A", "attn.sink", "ffn.router", "ffn.experts", "ffn.expert_weights", "logits"],
+}
+
+_TRANSLATION = {
+    "model": {
+        "config": {
+            "d_model": 8,
+            "attention": {"n_heads": 2},
+            "norm": {"placement": "post"},
+            "position": {"kind": "sinusoidal"},
+            "vocab": 12,
+            "tied": True,
+            "encoder": {
+                "attention": {"n_heads": 2},
+                "norm": {"placement": "post"},
+                "position": {"kind": "sinusoidal"},
+            },
+        }
+    },
+    "input": {"token_ids": [1, 7, 2], "memory": {"token_ids": [4, 9, 9, 5]}},
+    "select": ["encoder.blocks.0.attn.pattern", "cross.pattern", "cross_out", "logits"],
 }
 
 _SOURCES = {
@@ -101,7 +153,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
         "model": {
             "name": "eiffel-toy",
             "preset": None,
-            "digest": "sha256:28b40f8b68e55ca5fb444465a1322fa05797701e644b8efc8da0c88e3e4bacb8",
+            "digest": "sha256:a336bf71ea35a4f9c9a5baab0bd30c8c6ac8c0d829014834bbc3ad9dcaf4f81f",
             "config": {
                 "d_model": 2,
                 "n_layers": 1,
@@ -112,6 +164,9 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
                     "d_head": 2,
                     "d_value": 2,
                     "scale": 0.7071067811865476,
+                    "softcap": None,
+                    "qk_norm": "none",
+                    "sinks": False,
                     "mask": "full",
                     "window": None,
                     "bias": {"q": False, "k": False, "v": False, "o": False},
@@ -123,8 +178,27 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
                 "tied": True,
                 "unembed_bias": False,
                 "final_norm": False,
+                "topology": "sequential",
+                "residual_multiplier": 1.0,
+                "cross_attention": False,
+                "embed_multiplier": 1.0,
+                "embed_norm": False,
+                "token_types": 0,
+                "readout": True,
+                "mlm_head": False,
+                "logit_multiplier": 1.0,
+                "logit_softcap": None,
+                "layers": [],
+                "encoder": None,
             },
-            "weights": {"init": None, "seed": None, "given": [], "edited": []},
+            "weights": {
+                "init": None,
+                "seed": None,
+                "given": [],
+                "edited": [],
+                "filled": [],
+                "unused": [],
+            },
             "overrides": [],
         },
         "input": {
@@ -134,6 +208,8 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
             "token_ids": [0, 1, 2],
             "position_ids": [0, 1, 2],
             "key_mask": None,
+            "token_types": None,
+            "memory": None,
         },
         "tensors": {
             "blocks.0.attn.pattern": {
@@ -184,6 +260,22 @@ TRACE: Mapping[str, dict[str, Any]] = MappingProxyType(
         "preset": {
             "summary": "A known shape with seeded weights, one block of it, another norm",
             "value": _PRESET,
+        },
+        "post-norm": {
+            "summary": "The same weights, with the norms after the additions",
+            "value": _POST_NORM,
+        },
+        "sandwich": {
+            "summary": "The same weights, with norms around the sublayers; the new ones are told",
+            "value": _SANDWICH,
+        },
+        "experts": {
+            "summary": "A router and its experts, sinks, blocks with a window or without rotation",
+            "value": _EXPERTS,
+        },
+        "translation": {
+            "summary": "An encoder and a decoder: cross-attention to the memory",
+            "value": _TRANSLATION,
         },
         "sources": {
             "summary": "What each source position gave one receiving position",

@@ -50,14 +50,16 @@ class Work:
     @cached_property
     def cost(self) -> Cost:
         """What the run costs, worked out once."""
-        scene = self.scene
-        return cost.estimate(scene.config, self.selected, scene.lengths, self.dtype)
+        return cost.estimate(self.scene, self.selected, self.dtype)
 
 
 def check_config(config: ModelConfig, request: TraceRequest, settings: Settings) -> None:
-    """Raise TooLarge for a model beyond d_model or blocks."""
+    """Raise TooLarge for a model, or an encoder, beyond d_model or blocks."""
     check("d_model", config.d_model, settings, place=_of_model(request.model, "d_model"))
     check("blocks", config.n_layers, settings, place=_of_model(request.model, "n_layers"))
+    if config.encoder is not None:
+        place = _of_model(request.model, "encoder")
+        check("blocks", config.encoder.n_layers, settings, place=place)
 
 
 def _of_model(asked: ModelAsked, field: str) -> Place:

@@ -31,7 +31,7 @@ def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
 
 def list_models(asked: argparse.Namespace, settings: Settings) -> int:
     """Print the models there are."""
-    found = models.listed(state.make(settings))
+    found = models.listed(state.make(settings).store)
     if asked.json:
         print(found.model_dump_json())
         return 0

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
 from schemas.problems import LimitProblem, Problem, UnknownModelProblem
+from service import parts
 from service.problems import KINDS, MEDIA_TYPE, Kind
 
 Json = dict[str, Any]
@@ -44,6 +45,8 @@ _EXAMPLES: Mapping[str, Json] = {
     "unknown-model": {"models": ["eiffel-toy", "induction", "letter-sort"]},
 }
 
+_AN_UPLOAD = {"file": ["@config.json", "@model.safetensors", "@tokenizer.json", "@README.md"]}
+
 OF_A_BODY = (
     "malformed-json",
     "not-acceptable",
@@ -66,6 +69,24 @@ def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:
     reference = {"$ref": _COMPONENTS + model.__name__, "$defs": named}  # `document` moves them
     media = {"schema": reference, "examples": dict(examples)}
     return {"requestBody": {"required": True, "content": {"application/json": media}}}
+
+
+def upload() -> Json:
+    """`openapi_extra` of a route that reads the files of a model."""
+    files = {"type": "array", "items": {"type": "string", "format": "binary"}}
+    files["description"] = f"The model's files; each part's filename says which. {parts.OFFERED}"
+    schema = {"type": "object", "properties": {"file": files}, "required": ["file"]}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": schema,
+                    "examples": {"files": {"summary": "By curl", "value": _AN_UPLOAD}},
+                }
+            },
+        }
+    }
 
 
 def example(answer: Mapping[str, Any]) -> Json:

@@ -1,38 +1,48 @@
 """From a request to a run: everything checked and weighed before anything large is made."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 
 import orjson
 
-from compute import config_json, edits, initial, inputs, selection, stages, weights
-from compute.checkpoints import folder
+from compute import (
+    config_json,
+    edits,
+    initial,
+    inputs,
+    overriding,
+    selection,
+    weights,
+)
 from compute.checkpoints.folder import Checkpoint
 from compute.config import ModelConfig
 from compute.cost import Cost
-from compute.errors import Fault, InputError
 from compute.initial import Source
-from compute.selection import Scene
+from compute.overriding import Fit
 from compute.trace import Run
 from compute.types import Array, Bools, DType, Edit, Inputs
 from compute.weights import ModelWeights
-from schemas.inputs import InputAsked
+from schemas.model import ModelAsked
 from schemas.trace import TraceRequest
 from schemas.weights import WeightsAsked
-from service import limits
+from service import limits, reading
 from service.settings import Settings
 from service.store import Store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Brought:
-    """What a request changes in the weights: whole tensors, then edits; and its own account."""
+    """What a request changes in the weights: whole tensors, then edits; and its own account.
+
+    fit: how a stored model's tensors serve the changed config.
+    """
 
     asked: WeightsAsked
     tensors: Mapping[str, Array]
     edits: Sequence[Edit]
+    fit: Fit = field(default_factory=Fit)
 
     @property
     def nothing(self) -> bool:
@@ -44,8 +54,8 @@ class Brought:
 class Plan:
     """A run that is within the limits, what it costs, whose model it is.
 
-    origin: where its weights came from. overrides: fields of the preset's config that the
-    request changed. real: which token ids of a text are no padding.
+    origin: where its weights came from. overrides: fields of the preset's or the stored model's
+    config that the request changed. real, memory_real: which token ids of a text are no padding.
     """
 
     run: Run
@@ -56,6 +66,7 @@ class Plan:
     digest: str
     origin: Mapping[str, object]
     real: Bools | None
+    memory_real: Bools | None
 
 
 def plan(
@@ -67,24 +78,32 @@ def plan(
     the weights. Weights are made last.
     """
     limits.check_ranks(request, settings)
-    limits.check_texts(request.input, settings)
     asked, dtype = request.model, request.dtype
     checkpoint = None if asked.name is None else store.get(asked.name)
-    config = _config(request, checkpoint)
+    config, overrides = _config(asked, checkpoint)
     limits.check_config(config, request, settings)
-    read, real = _inputs(request.input, dtype, checkpoint)
-    work = _weighed(request, config, read, settings)
-    brought = _brought(config, asked.weights, dtype)
-    made = _weights(config, brought, dtype, checkpoint, check)
+    fit = _fit(asked, config, overrides, checkpoint)
+    read = reading.read(request.input, dtype, checkpoint, settings)
+    work = _weighed(request, config, read.inputs, settings)
+    brought = _brought(config, asked.weights, dtype, fit)
+    store.make_room(limits.memory_bytes(work.cost, dtype), checkpoint, dtype)
+    made = _weights(config, brought, dtype, checkpoint, store, check)
     return Plan(
-        run=Run(config=config, weights=made, inputs=read, selection=work.selected, check=check),
+        run=Run(
+            config=config,
+            weights=made,
+            inputs=read.inputs,
+            selection=work.selected,
+            check=check,
+        ),
         cost=work.cost,
         checkpoint=checkpoint,
         preset=asked.preset,
-        overrides=asked.overridden(),
+        overrides=overrides,
         digest=_digest(config, brought, checkpoint),
         origin=_origin(brought, checkpoint),
-        real=real,
+        real=read.real,
+        memory_real=read.memory_real,
     )
 
 
@@ -93,59 +112,37 @@ def _weighed(
 ) -> limits.Work:
     """The selection against the model and the input, all of it within the limits."""
     limits.check_input(read, request.input, settings)
-    with _in_text(request.input):
+    with reading.placed(request.input):
         inputs.check(read, config)
-    lengths = stages.dimensions(config, read.positions, read.batch)
-    scene = Scene(config, read.token_ids is not None, lengths)
+    scene = selection.scene_for(config, read)
     selected = selection.resolve(request.selected(), scene)
     work = limits.Work(scene, selected, request.dtype)
     limits.check_work(work, settings)
     return work
 
 
-def _config(request: TraceRequest, checkpoint: Checkpoint | None) -> ModelConfig:
-    if checkpoint is not None:
-        return checkpoint.config
-    asked = request.model.whole_config()
-    assert asked is not None  # noqa: S101 - the schema: one of name, preset and config
-    return asked.to_compute()
+def _config(asked: ModelAsked, checkpoint: Checkpoint | None) -> tuple[ModelConfig, Sequence[str]]:
+    """The config resolved, and the fields of a preset's or a stored model's that were changed."""
+    stored = None if checkpoint is None else checkpoint.config
+    config, said = asked.to_compute(stored), asked.overridden(stored)
+    if stored is None:
+        return config, said
+    return config, [name for name in said if overriding.differs(stored, config, name)]
 
 
-def _inputs(
-    asked: InputAsked, dtype: DType, checkpoint: Checkpoint | None
-) -> tuple[Inputs, Bools | None]:
-    """The input, its text as token ids with padding masked; which ids are no padding."""
-    read = asked.to_compute(dtype)
-    if asked.text is None:
-        return read, None
-    if checkpoint is None:
-        detail = "Only a named model brings a tokenizer; send token_ids or a tensor."
-        raise InputError([Fault(code="no_tokenizer", detail=detail, place=("text",))])
-    with _in_text(asked):
-        tokens = checkpoint.text.encode(asked.text.strings, asked.special_tokens)
-    real = tokens.real if asked.text.batched else tokens.real[0]
-    return inputs.with_tokens(read, tokens.ids, tokens.real, asked.text.batched), real
+def _fit(
+    asked: ModelAsked,
+    config: ModelConfig,
+    overrides: Sequence[str],
+    checkpoint: Checkpoint | None,
+) -> Fit:
+    if checkpoint is None or config is checkpoint.config:
+        return Fit()
+    return overriding.fit(checkpoint.config, config, overrides, asked.weights.tensors)
 
 
-@contextmanager
-def _in_text(asked: InputAsked) -> Iterator[None]:
-    """Faults of the tokens of a text are faults of the text: of one string, or of one in a list."""
-    try:
-        yield
-    except InputError as error:
-        if asked.text is None:
-            raise
-        raise InputError([_of_text(fault, asked.text.batched) for fault in error.faults]) from None
-
-
-def _of_text(fault: Fault, batched: bool) -> Fault:
-    if fault.place[0] not in ("text", "token_ids"):
-        return fault
-    return replace(fault, place=("text", *fault.place[1:2]) if batched else ("text",))
-
-
-def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType) -> Brought:
-    brought = Brought(asked, asked.given(dtype), asked.changes(dtype))
+def _brought(config: ModelConfig, asked: WeightsAsked, dtype: DType, fit: Fit) -> Brought:
+    brought = Brought(asked, asked.given(dtype), asked.changes(dtype), fit)
     edits.check(config, brought.tensors, brought.edits)
     return brought
 
@@ -155,14 +152,16 @@ def _weights(
     brought: Brought,
     dtype: DType,
     checkpoint: Checkpoint | None,
+    store: Store,
     check: Callable[[], None],
 ) -> ModelWeights:
-    if checkpoint is not None and brought.nothing:
-        return folder.packed(checkpoint, dtype)
+    plain = checkpoint is not None and config is checkpoint.config and brought.nothing
+    if checkpoint is not None and plain:
+        return store.packed(checkpoint, dtype)
     source = (
-        _initial(brought.asked, dtype, config.norm.gain_offset, check)
+        initial.by_stack(config, _initial(brought.asked, dtype, check))
         if checkpoint is None
-        else checkpoint.source()
+        else overriding.source(checkpoint.source(), brought.fit.filled, config, dtype)
     )
     return weights.build(
         config, edits.changed(source, brought.tensors, brought.edits, check), dtype
@@ -170,13 +169,13 @@ def _weights(
 
 
 def _initial(
-    asked: WeightsAsked, dtype: DType, gain_offset: float, check: Callable[[], None]
-) -> Source:
+    asked: WeightsAsked, dtype: DType, check: Callable[[], None]
+) -> Callable[[float], Source]:
     if asked.init == "identity":
-        return initial.identity(dtype, gain_offset)
+        return partial(initial.identity, dtype)
     if asked.init == "zeros":
-        return initial.zeros(dtype, gain_offset)
-    return initial.seeded(asked.seed or 0, dtype, gain_offset, check)
+        return partial(initial.zeros, dtype)
+    return partial(initial.seeded, asked.seed or 0, dtype, check=check)
 
 
 def _origin(brought: Brought, checkpoint: Checkpoint | None) -> Mapping[str, object]:
@@ -188,6 +187,8 @@ def _origin(brought: Brought, checkpoint: Checkpoint | None) -> Mapping[str, obj
         "seed": (asked.seed or 0) if init == "seeded" else None,
         "given": list(brought.tensors),
         "edited": list(dict.fromkeys(edit.tensor for edit in brought.edits)),
+        "filled": brought.fit.filled,
+        "unused": brought.fit.unused,
     }
 
 

@@ -53,6 +53,10 @@ class Settings(BaseSettings):
         default=(),
         description="More folders of models, separated as in PATH or as a JSON list.",
     )
+    uploads: Path | None = Field(
+        default=None,
+        description="The folder that keeps uploaded models; without it uploads are refused.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least serious log lines that are written."
     )
@@ -99,7 +103,8 @@ class Settings(BaseSettings):
         default=30,
         gt=0,
         allow_inf_nan=False,
-        description="The longest a client may take to send its body.",
+        description="The longest a client may take to send its body, or leave an upload without a "
+        "byte.",
         json_schema_extra={"unit": "seconds"},
     )
     held_bytes: int = Field(
@@ -133,6 +138,13 @@ class Settings(BaseSettings):
         default=1 << 30,
         ge=1,
         description="The most memory of one request: weights, stages, answer.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    kept_bytes: int = Field(
+        default=1 << 30,
+        ge=0,
+        description="The most memory of models kept between requests; what a request needs comes "
+        "first.",
         json_schema_extra={"unit": "bytes"},
     )
     deadline_seconds: float = Field(
@@ -190,6 +202,38 @@ class Settings(BaseSettings):
         ge=0,
         description="How many requests wait for their turn; the next one is refused.",
         json_schema_extra={"unit": "requests"},
+    )
+
+    upload_bytes: int = Field(
+        default=2 << 30,
+        ge=1,
+        description="The largest upload of a model.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    upload_seconds: float = Field(
+        default=600,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest an upload may take to arrive.",
+        json_schema_extra={"unit": "seconds"},
+    )
+    upload_slots: int = Field(
+        default=1,
+        ge=1,
+        description="How many uploads are taken at once; the next one is refused.",
+        json_schema_extra={"unit": "uploads"},
+    )
+    store_bytes: int = Field(
+        default=8 << 30,
+        ge=1,
+        description="The most bytes of uploaded models on disk.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    store_models: int = Field(
+        default=256,
+        ge=1,
+        description="The most uploaded models.",
+        json_schema_extra={"unit": "models"},
     )
 
     @field_validator("held_bytes")

@@ -9,6 +9,7 @@ from service.admission import Admission
 from service.held import Held
 from service.settings import Settings
 from service.store import Store
+from service.uploading import Uploading
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class State:
     admission: Admission
     held: Held
     store: Store
+    uploading: Uploading | None
+    """None where uploads are refused."""
 
 
 def make(settings: Settings) -> State:
@@ -27,8 +30,15 @@ def make(settings: Settings) -> State:
     admission = Admission(
         slots=settings.slots, queue=settings.queue, seconds=settings.deadline_seconds, held=held
     )
-    store = Store(settings.models)
-    return State(settings=settings, admission=admission, held=held, store=store)
+    store = Store(settings)
+    uploads = store.uploads
+    return State(
+        settings=settings,
+        admission=admission,
+        held=held,
+        store=store,
+        uploading=None if uploads is None else Uploading(store, uploads, settings, admission),
+    )
 
 
 def of(request: Request) -> State:

@@ -1,18 +1,42 @@
-"""The model store: folders of models, loaded when first asked for."""
+"""The model store: models that ship, folders of models, uploads. Looked up anew each time.
+
+Nothing is known but what lies there now: a model that comes, changes or goes does so without a
+restart. What was opened is kept while it is the same (`kept`).
+"""
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compute.checkpoints.folder import Checkpoint, load
-from compute.errors import ModelError, Place
+from compute import tensors
+from compute.checkpoints.checkpoint import Checkpoint
+from compute.checkpoints.folder import TOKENIZER
+from compute.checkpoints.gguf.gguf_file import GgufFile
+from compute.checkpoints.gguf.loading import SUFFIX
+from compute.checkpoints.header import Entry
+from compute.checkpoints.safetensors_file import Reader
+from compute.errors import ComputeError, Place
+from compute.types import Array, DType
+from compute.weights import ModelWeights
+from schemas.models import ModelLine, Origin
+from service import errors
+from service._locks import Lock
 from service.errors import UnknownModel
+from service.kept import Kept, Stamp
+from service.opening import marks, opened
+from service.settings import Settings
+from service.uploads import Uploads
 
 _log = logging.getLogger("glassblock")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PACKAGED = Path(__file__).parent / "_models"
 _CHECKOUT = Path(__file__).parent.parent / "models"
+
+_AN_ENTRY = 2048
+_A_TEXT_BYTE = 15
+"""About what is held for a tensor of a header, and for a byte of a tokenizer.json or a header."""
 
 
 def shipped() -> Path:
@@ -20,44 +44,219 @@ def shipped() -> Path:
     return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
-class Store:
-    """Models by name. Of one name in two folders the first counts; the shipped ones come first."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a model lies now; `content` of an upload."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        last_first = reversed([path for folder in (shipped(), *folders) for path in _in(folder)])
-        self._paths = {path.name: path for path in last_first}
-        self._loaded: dict[str, Checkpoint] = {}
+    name: str
+    origin: Origin
+    path: Path
+    stamp: Stamp
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _HeldReader:
+    """Reads from an upload that stays on disk for as long as this does."""
+
+    reader: Reader
+    lock: Lock
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """Every tensor there is."""
+        return self.reader.entries
+
+    def read(self, name: str) -> Array:
+        """A tensor's numbers."""
+        return self.reader.read(name)
+
+    def check(self, name: str) -> None:
+        """Read a tensor and keep nothing."""
+        self.reader.check(name)
+
+    def bytes_of(self, name: str, begin: int, end: int) -> bytes:
+        """Some of the bytes of a tensor as stored."""
+        return self.reader.bytes_of(name, begin, end)
+
+
+class Store:
+    """Models by name. Of one name in two places the first counts: those that ship, then the
+    folders in their order, then uploads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._roots: list[tuple[Path, Origin]] = [(shipped(), "shipped")]
+        self._roots += [(folder, "folder") for folder in settings.models]
+        self.uploads = _uploads(settings)
+        self.kept = Kept(settings.kept_bytes)
+        self._room = max(settings.kept_bytes, settings.memory_bytes)
+        self._lines: dict[str, tuple[Stamp, ModelLine | str]] = {}
+        self._told: set[str] = set()
+        for folder in settings.models:
+            if not folder.is_dir():
+                _log.warning("%s is no folder: no models from there.", ascii(str(folder)))
 
     def names(self) -> list[str]:
-        """All models there are, by name."""
-        return sorted(self._paths)
+        """All models there are now, by name."""
+        found = {name for root, _ in self._roots for name in self._names_in(root)}
+        return sorted(found.union(() if self.uploads is None else self.uploads.names()))
+
+    def find(self, name: str) -> Found | None:
+        """Where the model of a name lies now."""
+        if not is_name(name):
+            return None
+        return next(self._found(name), None)
 
     def get(self, name: str, place: Place = ("model", "name")) -> Checkpoint:
         """The model of a name, or UnknownModel; `place` is where a body named it."""
-        if name not in self._paths:
-            raise UnknownModel(self.names(), place)
-        if name not in self._loaded:
-            self._loaded[name] = load(self._paths[name])
-        return self._loaded[name]
-
-    def all(self) -> tuple[list[Checkpoint], dict[str, str]]:
-        """Every model that can be loaded, by name; and why others cannot."""
-        found: list[Checkpoint] = []
-        broken: dict[str, str] = {}
-        for name in self.names():
+        for _ in range(2):  # an upload may be replaced between a look and another
+            found = self.find(name)
+            if found is None:
+                break
+            kept = self.kept.checkpoint(name, found.stamp)
+            if kept is not None:
+                return kept
             try:
-                found.append(self.get(name))
-            except ModelError as error:
-                broken[name] = str(error)
-        return found, broken
+                checkpoint = _open(found)
+            except FileNotFoundError:
+                continue
+            self.kept.keep(name, found.stamp, checkpoint, _size(checkpoint, found))
+            return checkpoint
+        self.kept.forget(name)
+        raise UnknownModel(self.names(), place)
+
+    def packed(self, checkpoint: Checkpoint, dtype: DType) -> ModelWeights:
+        """A checkpoint's weights as the equations want them, kept as far as there is room."""
+        return self.kept.weights(checkpoint, dtype)
+
+    def make_room(self, needed: int, checkpoint: Checkpoint | None, dtype: DType) -> None:
+        """Before a run that needs so many bytes, its model's weights among them: with what is
+        kept it has no more than kept_bytes or memory_bytes, whichever is larger."""
+        own = "" if checkpoint is None else checkpoint.name
+        self.kept.make_room(needed, self._room, own, dtype)
+
+    def settle(self, checkpoint: Checkpoint | None, dtype: DType) -> None:
+        """After a run: keep what it fetched, as far as there is room."""
+        if checkpoint is not None:
+            self.kept.settle(checkpoint.name, dtype)
+
+    def lines(self) -> tuple[list[ModelLine], dict[str, str]]:
+        """A line for every model that can be opened, by name; and why others cannot."""
+        places = [found for found in map(self.find, self.names()) if found is not None]
+        told = {found.name: self._line(found) for found in places}
+        self._lines = {x.name: (x.stamp, told[x.name]) for x in places}
+        lines = [line for line in told.values() if isinstance(line, ModelLine)]
+        return lines, {name: why for name, why in told.items() if isinstance(why, str)}
+
+    def refuse_if_fixed(self, name: str) -> None:
+        """Raise FixedModel for a model that was not uploaded."""
+        found = self.find(name)
+        if found is not None and found.origin != "uploaded":
+            raise errors.FixedModel(found.origin)
+
+    def remove(self, name: str) -> None:
+        """Remove an uploaded model; FixedModel for another, UnknownModel where there is none."""
+        self.refuse_if_fixed(name)
+        self.kept.forget(name)
+        there = self.find(name) is not None and self.uploads is not None
+        if not (there and self.uploads is not None and self.uploads.remove(name)):
+            raise UnknownModel(self.names(), ())
+
+    def tidy(self) -> None:
+        """Let go what has changed or is gone, and what ended uploads left on disk."""
+        for name, stamp in self.kept.stamps().items():
+            found = self.find(name)
+            if found is None or found.stamp != stamp:
+                self.kept.forget(name)
+        if self.uploads is not None:
+            self.uploads.tidy()
+
+    def _found(self, name: str) -> Iterator[Found]:
+        for root, origin in self._roots:
+            for path in (root / name, root / f"{name}{SUFFIX}"):
+                stamp = marks(path) if path.is_dir() is (path.name == name) else ()
+                if stamp:
+                    yield Found(name, origin, path, (str(path), *stamp))
+        content = None if self.uploads is None else self.uploads.content_of(name)
+        if self.uploads is not None and content is not None:
+            path = self.uploads.folder_of(content)
+            if path.is_dir():
+                yield Found(name, "uploaded", path, (content,), content)
+
+    def _names_in(self, root: Path) -> Iterator[str]:
+        for path in _paths_in(root):
+            name = path.name.removesuffix(SUFFIX) if path.is_file() else path.name
+            if (path.is_file() and name == path.name) or not marks(path):
+                continue
+            if is_name(name):
+                yield name
+            elif name not in self._told:
+                self._told.add(name)
+                _log.warning("%s is no name of a model: left out.", ascii(name))
+
+    def _line(self, found: Found) -> ModelLine | str:
+        stamp, known = self._lines.get(found.name, ((), ""))
+        return known if stamp == found.stamp else _described(found)
 
 
-def _in(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        _log.warning("%s is no folder: no models from there.", ascii(str(folder)))
+def is_name(name: str) -> bool:
+    """Whether a model can have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _paths_in(root: Path) -> list[Path]:
+    try:
+        return list(root.iterdir())
+    except OSError:
         return []
-    found = sorted(config.parent for config in folder.glob("*/config.json"))
-    for path in found:
-        if not _NAME.fullmatch(path.name):
-            _log.warning("%s is no name of a model: left out.", ascii(path.name))
-    return [path for path in found if _NAME.fullmatch(path.name)]
+
+
+def _uploads(settings: Settings) -> Uploads | None:
+    if settings.uploads is None:
+        return None
+    return Uploads(
+        settings.uploads, most_bytes=settings.store_bytes, most_models=settings.store_models
+    )
+
+
+def _open(found: Found) -> Checkpoint:
+    """The model, held on disk where it was uploaded; FileNotFoundError where that is gone."""
+    if not found.content:
+        return replace(opened(found.path), name=found.name)
+    lock = Lock(found.path, shared=True)
+    checkpoint = opened(found.path)
+    return replace(checkpoint, name=found.name, reader=_HeldReader(checkpoint.reader, lock))
+
+
+def _described(found: Found) -> ModelLine | str:
+    """A model's line, or why it has none."""
+    try:
+        checkpoint = _open(found)
+    except ComputeError as error:
+        return str(error)
+    except Exception:  # one folder must not hide the others
+        _log.exception("%s cannot be opened.", found.name)
+        return "It cannot be opened; the service's log says why."
+    config = checkpoint.config
+    return ModelLine(
+        name=found.name,
+        family=checkpoint.family,
+        origin=found.origin,
+        d_model=config.d_model,
+        n_layers=config.n_layers,
+        vocab=config.vocab,
+        parameters=tensors.parameter_counts(config)["total"],
+    )
+
+
+def _size(checkpoint: Checkpoint, found: Found) -> int:
+    """About how many bytes an opened model holds: its headers, its tokenizer."""
+    text = 0 if checkpoint.text is None else _text_bytes(found.path, checkpoint.reader)
+    return _AN_ENTRY * len(checkpoint.reader.entries) + _A_TEXT_BYTE * text
+
+
+def _text_bytes(path: Path, reader: Reader) -> int:
+    inner = reader.reader if isinstance(reader, _HeldReader) else reader
+    if isinstance(inner, GgufFile):
+        return inner.header_bytes
+    return (path / TOKENIZER).stat().st_size

@@ -29,8 +29,11 @@ def answer(body: bytes, state: State, check: Callable[[], None]) -> Answer:
     except ComputeError as error:
         raise errors.in_body(error, json_text.load(body)) from error
     clock.append(time.perf_counter())
-    traced = trace(planned.run)
-    after = _after(planned, traced, request.identities)
+    try:
+        traced = trace(planned.run)
+        after = _after(planned, traced, request.identities)
+    finally:
+        state.store.settle(planned.checkpoint, request.dtype)
     clock.append(time.perf_counter())
     before = {"model": views.model(planned), "input": views.read(planned)}
     pieces = encoding.answer(before, traced, after)

@@ -8,7 +8,7 @@ from compute import config_json
 from compute.cost import Cost
 from compute.positions import ids_for
 from compute.trace import Trace
-from compute.types import Array, Bools, Ints
+from compute.types import Array, Bools, Inputs, Ints
 from service.plans import Plan
 
 View = Mapping[str, object]
@@ -29,13 +29,22 @@ def model(planned: Plan) -> View:
 def read(planned: Plan) -> View:
     """The input as the model read it: ids and masks as used, token ids as text where it has one."""
     inputs = planned.run.inputs
+    memory = inputs.memory
+    return {
+        **_rows_read(planned, inputs, planned.real),
+        "memory": None if memory is None else _rows_read(planned, memory, planned.memory_real),
+    }
+
+
+def _rows_read(planned: Plan, inputs: Inputs, real: Bools | None) -> View:
     return {
         "positions": inputs.positions,
         "batch": inputs.batch,
-        "tokens": _tokens(planned),
+        "tokens": _tokens(planned, inputs.token_ids, real),
         "token_ids": inputs.token_ids,
         "position_ids": np.ascontiguousarray(np.broadcast_to(ids_for(inputs), inputs.shape)),
         "key_mask": inputs.key_mask,
+        "token_types": inputs.token_types,
     }
 
 
@@ -51,14 +60,18 @@ def cost(price: Cost) -> View:
 
 def fully_masked_rows(traced: Trace) -> list[View]:
     """The positions with no key to attend to, by pattern (and row of the batch)."""
-    run, masked = traced.run, traced.fully_masked
-    if masked is None or not masked.any():
-        return []
-    by_row = masked.reshape(-1, run.inputs.positions)  # one row for all of a batch, or each its own
-    shape = (run.inputs.batch or 1, run.inputs.positions)
-    rows = list(_rows(np.broadcast_to(by_row, shape), run.inputs.batch is not None))
-    layers = range(run.config.n_layers)
-    return [{"stage": f"blocks.{at}.attn.pattern", **row} for at in layers for row in rows]
+    batch = traced.run.inputs.batch
+    return [
+        {"stage": name, **row}
+        for name, masked in traced.fully_masked.items()
+        for row in _rows(_by_batch(masked, batch or 1), batch is not None)
+    ]
+
+
+def _by_batch(masked: Bools, batch: int) -> Bools:
+    """(n) or (b, 1, n) -> (b, n): one row for all of a batch, or each its own."""
+    positions = masked.shape[-1]
+    return np.broadcast_to(masked.reshape(-1, positions), (batch, positions))
 
 
 def _rows(masked: Bools, batched: bool) -> Iterator[View]:
@@ -90,21 +103,21 @@ def _largest(planned: Plan, logits: Array, key_mask: Bools | None) -> View:
     attended = range(len(logits)) if key_mask is None else np.flatnonzero(key_mask)
     position = int(attended[-1]) if len(attended) else len(logits) - 1
     token_id = int(logits[position].argmax())
-    checkpoint = planned.checkpoint
+    text = None if planned.checkpoint is None else planned.checkpoint.text
     return {
         "position": position,
         "token_id": token_id,
-        "token": None if checkpoint is None else checkpoint.text.piece(token_id),
+        "token": None if text is None else text.piece(token_id),
         "logit": logits[position, token_id],
     }
 
 
-def _tokens(planned: Plan) -> object:
-    token_ids, checkpoint = planned.run.inputs.token_ids, planned.checkpoint
-    if token_ids is None or checkpoint is None:
+def _tokens(planned: Plan, token_ids: Ints | None, real: Bools | None) -> object:
+    checkpoint = planned.checkpoint
+    if token_ids is None or checkpoint is None or checkpoint.text is None:
         return None
-    real = np.ones(token_ids.shape, np.bool_) if planned.real is None else planned.real
-    return _pieces(token_ids, real, checkpoint.text.piece)
+    kept = np.ones(token_ids.shape, np.bool_) if real is None else real
+    return _pieces(token_ids, kept, checkpoint.text.piece)
 
 
 def _pieces(token_ids: Ints, real: Bools, piece: Callable[[int], str]) -> list[object]:

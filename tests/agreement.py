@@ -26,8 +26,29 @@ def tolerance(dtype: DType, exact: Mapping[str, Array]) -> float:
 
 def sizes(config: Mapping[str, Any], exact: Mapping[str, Array]) -> dict[str, float]:
     """What a stage is a sum of, where that may be larger than what a mask leaves of it."""
-    scale = config["attention"].get("scale", 0.0)
-    return {name: _size(name, exact, abs(scale)) for name in exact}
+    return {name: _size(name, exact, config) for name in exact}
+
+
+def dtype_of(name: str, dtype: DType) -> str:
+    """The dtype of a stage in a run of a dtype: chosen experts are whole numbers."""
+    return "int64" if name.endswith("ffn.experts") else dtype
+
+
+def ties(exact: Mapping[str, Array], allowed: float) -> list[str]:
+    """The routers whose logits, off by what is allowed of their largest, may choose otherwise.
+
+    The chosen experts and the best of the rest lie in a row; two of them closer together than
+    twice what is allowed may change places, and then all that follows is another token's.
+    """
+    routers = [name for name in exact if name.endswith("ffn.router")]
+    return [name for name in routers if _narrowest(name, exact) <= 2 * allowed]
+
+
+def _narrowest(router: str, exact: Mapping[str, Array]) -> float:
+    logits = exact[router]
+    chosen = exact[router.replace("router", "experts")].shape[-1]
+    largest = -np.sort(-logits, axis=-1)[..., : chosen + 1]
+    return float(-np.diff(largest).max(initial=-np.inf) / np.abs(logits).max())
 
 
 def shaken(
@@ -48,7 +69,7 @@ def shaken(
     moved = dict.fromkeys(exact, 0.0)
     with _shaky_functions(shake):
         for _ in range(_SHAKES):
-            rows = {n: shake.off(v) if n == "tensor" else v for n, v in inputs.items()}
+            rows = _shaken_rows(shake, inputs)
             other = forward.trace(config, {n: shake.off(v) for n, v in weights.items()}, **rows)
             for name, value in exact.items():
                 finite = np.isfinite(value)
@@ -74,6 +95,14 @@ class _Shake:
     def off(self, values: Array) -> Array:
         """The values, rounded otherwise."""
         return values + self.of(values)
+
+
+def _shaken_rows(shake: _Shake, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """An input with its rows rounded otherwise, those of its memory too."""
+    made = {name: shake.off(v) if name == "tensor" else v for name, v in inputs.items()}
+    if made.get("memory") is not None:
+        made["memory"] = _shaken_rows(shake, made["memory"])
+    return made
 
 
 @contextmanager
@@ -104,13 +133,29 @@ def _shaky_functions(shake: _Shake) -> Iterator[None]:
         yield
 
 
-def _size(name: str, exact: Mapping[str, Array], scale: float) -> float:
-    if not name.endswith("attn.scores"):
+def _size(name: str, exact: Mapping[str, Array], config: Mapping[str, Any]) -> float:
+    if not name.endswith(".scores"):
         return 0.0
-    dots = exact[name.replace("scores", "dots")]
-    return float(scale * np.abs(dots).max())
+    part = name.removesuffix("scores")
+    dots = exact[part + "dots"] if part + "dots" in exact else _dots(exact, part)
+    return float(abs(_scale(name, config)) * np.abs(dots).max())
+
+
+def _scale(name: str, config: Mapping[str, Any]) -> float:
+    """The scale of the block that a stage belongs to."""
+    stack = config["encoder"] if name.startswith("encoder.") else config
+    layer = int(name.removeprefix("encoder.").split(".")[1])
+    own = stack.get("layers") or [stack["attention"]] * stack["n_layers"]
+    return float(own[layer]["scale"])
+
+
+def _dots(exact: Mapping[str, Array], part: str) -> Array:
+    """Q K^T of cross-attention, whose heads share keys in groups."""
+    queries, keys = exact[part + "q"], exact[part + "k"]
+    served = queries.shape[-3] // keys.shape[-3]
+    return queries @ np.repeat(keys, served, axis=-3).swapaxes(-1, -2)
 
 
 def _largest_score(exact: Mapping[str, Array]) -> float:
-    scores = [value for name, value in exact.items() if name.endswith("attn.scores")]
+    scores = [value for name, value in exact.items() if name.endswith(".scores")]
     return max([np.abs(S[np.isfinite(S)]).max(initial=0.0) for S in scores], default=0.0)

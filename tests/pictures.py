@@ -98,4 +98,28 @@ CONFIGS = {
     "no attention": tokens_config(attention={"kind": "none"}),
     "no ffn": tokens_config(ffn={"kind": "none"}),
     "no norm": tokens_config(norm={"kind": "none"}, position={"kind": "alibi"}),
+    "a parallel block": tokens_config(
+        topology="parallel", norm={"kind": "rmsnorm", "shared": True}, residual_multiplier=0.5
+    ),
+    "norms around": tokens_config(norm={"placement": "sandwich"}, embed_norm=True),
+    "norms of what is given": tokens_config(norm={"placement": "output"}),
+    "sinks and normed queries": tokens_config(
+        attention={"n_heads": 3, "sinks": True, "qk_norm": "head", "softcap": 2}, mlm_head=True
+    ),
+    "experts": tokens_config(
+        ffn={"kind": "moe", "n_experts": 5, "top_k": 2, "d_shared": 4, "shared_gate": True}
+    ),
 }
+
+
+def with_memory(memory: Answer, **config: object) -> Answer:
+    """A request of six token ids to a small seeded model that attends to a memory too."""
+    asked = tokens_config(cross_attention=True, **config)
+    return {**asked, "input": {**asked["input"], "memory": memory}}
+
+
+ENCODER = {"n_layers": 2, "attention": {"n_heads": 2}, "position": {"kind": "t5_bias"}}
+READ = with_memory(
+    {"token_ids": [7, 8, 7, 2], "key_mask": [False, True, True, True]}, encoder=ENCODER
+)
+"""An encoder's four tokens, the first of them masked."""

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from compute import config_json, selection, stages, weights
 from compute.driver import Patch
-from compute.selection import Scene
 from compute.trace import Run, trace
 from compute.types import AXES, DType, Inputs, Selected
 from oracle.configs import Case, random_case
@@ -28,9 +27,8 @@ def run_of(
 ) -> Run:
     """A Run of a resolved config (as JSON), weights by name and inputs by keyword."""
     resolved = config_json.from_json(config)
-    read = Inputs(**inputs)
-    tokens = read.token_ids is not None
-    scene = Scene(resolved, tokens, stages.dimensions(resolved, read.positions, read.batch))
+    read = inputs_of(inputs)
+    scene = selection.scene_for(resolved, read)
     return Run(
         config=resolved,
         weights=weights.build(resolved, lambda tensor: values[tensor.name], dtype),
@@ -38,6 +36,13 @@ def run_of(
         selection=selection.resolve(select, scene),
         patches=patches or {},
     )
+
+
+def inputs_of(given: Mapping[str, Any]) -> Inputs:
+    """Inputs by keyword, those of a memory too."""
+    memory = given.get("memory")
+    own = {name: value for name, value in given.items() if name != "memory"}
+    return Inputs(**own, memory=None if memory is None else inputs_of(memory))
 
 
 def states(run: Run) -> dict[str, npt.NDArray[Any]]:
@@ -53,12 +58,18 @@ def case_of(seed: int) -> Case:
 
 def rounded(case: Case) -> Case:
     """The same case with weights and rows that float32 holds exactly, still as float64."""
-    inputs = {
-        name: exact_in_float32(value) if name == "tensor" else value
-        for name, value in case.inputs.items()
-    }
+    inputs = _rounded(case.inputs)
     values = {name: exact_in_float32(value) for name, value in case.weights.items()}
     return Case(seed=case.seed, config=case.config, weights=values, inputs=inputs)
+
+
+def _rounded(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(inputs)
+    if "tensor" in made:
+        made["tensor"] = exact_in_float32(made["tensor"])
+    if made.get("memory") is not None:
+        made["memory"] = _rounded(made["memory"])
+    return made
 
 
 def exact_in_float32(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -78,9 +89,8 @@ def run_of_case(
     )
 
 
-def shape_of(case: Case) -> tuple[int, ...]:
+def shape_of(inputs: Mapping[str, Any]) -> tuple[int, ...]:
     """(n) or (b, n)."""
-    inputs = case.inputs
     return inputs["tensor"].shape[:-1] if "tensor" in inputs else inputs["token_ids"].shape
 
 
@@ -90,11 +100,23 @@ def has_attention(case: Case) -> bool:
 
 def every_stage(case: Case) -> list[Selected]:
     """Whole stages, derived ones too: attn.source_out at each receiving position."""
-    if not has_attention(case):
-        return [Selected(name="*")]
-    rows = tuple(range(shape_of(case)[-1]))
-    source_out = Selected(name="attn.source_out", where={"position": rows})
-    return [Selected(name="*"), Selected(name="attn.dots"), source_out]
+    wanted = [Selected(name="*")]
+    for stack, attends, count in stacks(case):
+        if attends:
+            wanted.append(Selected(name=f"{stack}blocks.*.attn.dots"))
+            where = {"position": tuple(range(count))}
+            wanted.append(Selected(name=f"{stack}blocks.*.attn.source_out", where=where))
+    return wanted
+
+
+def stacks(case: Case) -> list[tuple[str, bool, int]]:
+    """Prefix of each stack, whether it has attention, how many positions it reads."""
+    own = [("", has_attention(case), shape_of(case.inputs)[-1])]
+    encoder = case.config.get("encoder")
+    if encoder is None:
+        return own
+    attends = encoder["attention"]["kind"] != "none"
+    return [*own, ("encoder.", attends, shape_of(case.inputs["memory"])[-1])]
 
 
 def relative_error(
@@ -117,16 +139,12 @@ EVERYTHING = [Selected(name="*"), Selected(name="blocks.*.attn.dots")]
 def random_selection(rng: np.random.Generator, case: Case) -> list[Selected]:
     """Some of the stages that exist, derived ones too, some of them sliced or summed up."""
     config = config_json.from_json(case.config)
-    *batch, rows = shape_of(case)
-    lengths = stages.dimensions(config, rows, batch[0] if batch else None)
-    existing = [
-        (name, stage)
-        for name, stage in stages.in_order(config.n_layers)
-        if stage.absent(config, "token_ids" in case.inputs) is None
-    ]
+    scene = selection.scene_for(config, inputs_of(case.inputs))
+    ordered = stages.in_order(config)
+    existing = [(name, stage) for name, stage in ordered if scene.absence(name) is None]
     count = int(rng.integers(1, 1 + min(9, len(existing))))
     return [
-        random_slice(rng, *existing[at], lengths)
+        random_slice(rng, *existing[at], scene.lengths_of(existing[at][0]))
         for at in rng.choice(len(existing), count, replace=False)
     ]
 

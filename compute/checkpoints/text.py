@@ -1,14 +1,20 @@
 """Text to token ids and back, by a model's own tokenizer.json."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from compute.errors import Fault, InputError, ModelError, refuse_if
+from compute.checkpoints.faults import refused
+from compute.checkpoints.json_file import read_bytes
+from compute.errors import Fault, InputError, refuse_if
 from compute.types import Bools, Ints
+
+LARGEST_TOKENIZER = 1 << 26
+"""Bytes of a tokenizer.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +25,27 @@ class Tokens:
     real: Bools
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """A tokenizer; special tokens only where they are asked for."""
+    """A tokenizer, made when text first comes: of a large vocabulary that takes a tenth of a second
+    and more. Special tokens only where they are asked for."""
 
-    tokenizer: Tokenizer
+    def __init__(self, make: Callable[[], Tokenizer]) -> None:
+        self._make = make
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Made once; a ModelError where that fails."""
+        return self._make()
 
     @staticmethod
     def load(path: Path) -> "Text":
         """The tokenizer of a tokenizer.json."""
-        try:
-            return Text(Tokenizer.from_file(str(path)))
-        except Exception as error:  # the library raises bare Exception
-            fault = Fault(code="model_folder", detail="not a tokenizer.json", place=(path.name,))
-            raise ModelError([fault]) from error
+        return Text.of_json(read_bytes(path, LARGEST_TOKENIZER), path.name)
+
+    @staticmethod
+    def of_json(content: bytes, name: str = "tokenizer.json") -> "Text":
+        """The tokenizer that a tokenizer.json's bytes describe; it never cuts or pads a text."""
+        return Text(partial(_parsed, content, name))
 
     def encode(self, texts: Sequence[str], special_tokens: bool) -> Tokens:
         """The ids of each text, left-padded to the longest; an InputError for text it lacks."""
@@ -58,7 +71,9 @@ class Text:
     def _ids(self, text: str, at: int, special_tokens: bool) -> list[int]:
         try:
             return self.tokenizer.encode(text, add_special_tokens=special_tokens).ids
-        except Exception as error:  # the library raises bare Exception for a token it lacks
+        except BaseException as error:  # bare Exception for a token it lacks, or a panic
+            if not _is_of_library(error):
+                raise
             at_which = self._first_unknown(text)
             where = "The text holds" if at_which is None else f"At character {at_which} stands"
             detail = f"{where} what is no token of this model; its tokens are {self._some()}."
@@ -78,6 +93,16 @@ class Text:
         unknown = (at[0] for piece, at in pieces if self.tokenizer.token_to_id(piece) is None)
         return next(unknown, None)
 
+    def special_tokens(self) -> dict[str, int]:
+        """The special tokens with their ids, by id."""
+        added = self.tokenizer.get_added_tokens_decoder()
+        return {token.content: at for at, token in sorted(added.items()) if token.special}
+
+    @property
+    def kind(self) -> str:
+        """How it makes pieces: BPE, WordPiece, Unigram or WordLevel."""
+        return type(self.tokenizer.model).__name__
+
     @property
     def vocabulary_size(self) -> int:
         """How many tokens there are."""
@@ -86,3 +111,20 @@ class Text:
     def _some(self) -> str:
         shown = ", ".join(self.first_tokens(12))
         return shown if self.vocabulary_size <= 12 else f"{shown}, …"
+
+
+def _parsed(content: bytes, name: str) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_buffer(content)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+    except BaseException as error:  # the library raises bare Exception, or panics
+        if not _is_of_library(error):
+            raise
+        raise refused(name, f"{name} is not a tokenizer.json.") from error
+    return tokenizer
+
+
+def _is_of_library(error: BaseException) -> bool:
+    """Its errors are Exceptions; a panic of its Rust code is no Exception at all."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"

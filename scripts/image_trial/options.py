@@ -11,7 +11,12 @@ WITH_A_VALUE = {
     "pids_limit": "--pids-limit",
     "cpus": "--cpus",
 }
-FOR_EACH = {"tmpfs": "--tmpfs", "cap_drop": "--cap-drop", "security_opt": "--security-opt"}
+FOR_EACH = {
+    "tmpfs": "--tmpfs",
+    "volumes": "--volume",
+    "cap_drop": "--cap-drop",
+    "security_opt": "--security-opt",
+}
 # By itself podman would lay writable folders over a read-only image; compose does not.
 SWITCHES = {"init": ["--init"], "read_only": ["--read-only", "--read-only-tmpfs=false"]}
 
@@ -39,7 +44,12 @@ def _of(key: str, value: Value) -> list[str]:
 
 def writable(service: Mapping[str, Value]) -> list[str]:
     """The folders that a read-only service may still write to."""
-    mounts = service.get("tmpfs", [])
-    return (
-        sorted(str(mount).partition(":")[0] for mount in mounts) if isinstance(mounts, list) else []
+    temporary, lasting = (_listed(service.get(key, [])) for key in ("tmpfs", "volumes"))
+    return sorted(
+        [mount.partition(":")[0] for mount in temporary]
+        + [mount.split(":")[1] for mount in lasting if not mount.endswith(":ro")]
     )
+
+
+def _listed(mounts: Value) -> list[str]:
+    return mounts if isinstance(mounts, list) else []

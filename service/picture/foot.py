@@ -5,17 +5,23 @@ from collections.abc import Iterator, Sequence
 
 from compute import stages
 from schemas.answers import CostAnswer, IdentityAnswer, MaskedRows, TraceAnswer
+from schemas.resolved import ConfigAnswer
 from service.picture import words
 from service.picture.head import Fact
 
 _MOST_NAMES, _MOST_POSITIONS = 12, 24
+_READERS = {
+    "attn.pattern": "",
+    "cross.pattern": "cross-attention, ",
+    "encoder.attn.pattern": "encoder, ",
+}
 
 
 def of_answer(answer: TraceAnswer) -> Iterator[Fact]:
     """Identities, absent stages, fully masked rows, cost."""
     yield from identities(answer["identities"])
     yield from absent(answer["absent"])
-    yield from fully_masked(answer["fully_masked_rows"])
+    yield from fully_masked(answer["fully_masked_rows"], answer["model"]["config"])
     yield "cost", cost(answer["cost"])
 
 
@@ -42,25 +48,36 @@ def _unchecked(told: Sequence[IdentityAnswer]) -> str:
 
 
 def absent(told: dict[str, str]) -> Iterator[Fact]:
-    """Reason by reason, the stages that only a wildcard met."""
+    """Reason by reason, the stages that only a wildcard met; an encoder's where it alone lacks
+    them."""
+    own = {(stages.local_name(x), why) for x, why in told.items() if not stages.stack_of(x)}
     by_reason: dict[str, dict[str, None]] = {}
     for name, reason in told.items():
-        by_reason.setdefault(reason, {})[stages.local_name(name)] = None
+        local = stages.local_name(name)
+        both = (local, reason) in own
+        said = local if both else stages.stack_of(name) + local
+        by_reason.setdefault(reason, {})[said] = None
     for at, (reason, names) in enumerate(by_reason.items()):
         yield "" if at else "absent", f"{words.listed(names, _MOST_NAMES)}: {words.safe(reason)}"
 
 
-def fully_masked(told: Sequence[MaskedRows]) -> Iterator[Fact]:
-    """Positions with no key at all; all blocks of a stack have the same."""
-    seen: dict[tuple[int | None, tuple[int, ...]], None] = {
-        (row.get("batch"), tuple(row["position"])): None for row in told
-    }
-    for at, (batch, positions) in enumerate(seen):
+def fully_masked(told: Sequence[MaskedRows], config: ConfigAnswer) -> Iterator[Fact]:
+    """Positions with no key at all, once for all the blocks that have the same."""
+    found: dict[tuple[str, int | None, tuple[int, ...]], list[int]] = {}
+    for row in told:
+        prefix = row["stage"].partition("blocks.")[0]
+        reader = _READERS[prefix + stages.local_name(row["stage"])]
+        same = (reader, row.get("batch"), tuple(row["position"]))
+        found.setdefault(same, []).append(stages.layer_of(row["stage"]) or 0)
+    encoder = config["encoder"] or config
+    for at, ((reader, batch, positions), layers) in enumerate(found.items()):
+        blocks = (encoder if reader == "encoder, " else config)["n_layers"]
+        which = "" if len(layers) == blocks else f"blocks {words.listed(layers, _MOST_NAMES)}, "
         where = "" if batch is None else f"row {batch}, "
-        which = "position" if len(positions) == 1 else "positions"
+        word = "position" if len(positions) == 1 else "positions"
         listed = words.listed(positions, _MOST_POSITIONS)
-        said = f"{where}{which} {listed}: no key to attend to; pattern and mixture are zeros"
-        yield "" if at else "fully masked", said
+        said = f"{word} {listed}: no key to attend to; pattern and mixture are zeros"
+        yield "" if at else "fully masked", f"{reader}{which}{where}{said}"
 
 
 def cost(told: CostAnswer) -> str:

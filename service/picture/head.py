@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from schemas.answers import ModelAnswer, TraceAnswer
-from schemas.resolved import AttentionAnswer, ConfigAnswer
-from service.picture import words
-from service.picture.reading import Reading
+from schemas.resolved import StackAnswer
+from service.picture import arrangement, words
+from service.picture.reading import Reading, Rows
 
 MOST_TOKENS, MOST_NAMES, _DIGEST = 48, 6, 19
 
@@ -18,7 +18,10 @@ def of_answer(answer: TraceAnswer) -> Iterator[Fact]:
     model = answer["model"]
     name, preset = model["name"], model["preset"]
     yield "model", name or (f"preset {preset}" if preset else "written out")
-    yield "config", config(model["config"])
+    yield from _stack("", model["config"])
+    encoder = model["config"]["encoder"]
+    if encoder is not None:
+        yield from _stack("encoder", encoder)
     if model["overrides"]:
         yield "overrides", words.listed(model["overrides"], MOST_NAMES)
     yield "weights", weights(model)
@@ -28,19 +31,33 @@ def of_answer(answer: TraceAnswer) -> Iterator[Fact]:
         yield "dtype", ", ".join(sorted(dtypes))
 
 
+def _stack(name: str, config: StackAnswer) -> Iterator[Fact]:
+    yield name or "config", arrangement.config(config)
+    if config["layers"]:
+        yield "by block", arrangement.layers(config["layers"])
+
+
 def of_reading(reading: Reading) -> Iterator[Fact]:
-    """The input of one row: its tokens or its positions, and ids that are not 0, 1, 2 …"""
-    count = words.counted(reading.positions, "position")
-    if reading.tokens is None:
-        yield "input", f"{count} of {reading.config['d_model']} numbers"
-    else:
-        yield "input", f"{count}: {_some(reading.tokens)}"
-    ids = list(reading.position_ids)
+    """The input of one row, and the memory beside it."""
+    yield from _rows("input", reading.rows, reading.config["d_model"])
+    if reading.memory is not None:
+        yield from _rows("memory", reading.memory, reading.config["d_model"])
+
+
+def _rows(what: str, rows: Rows, width: int) -> Iterator[Fact]:
+    """Tokens or positions; ids that are not 0, 1, 2 …; types; what is masked."""
+    count = words.counted(rows.positions, "position")
+    told = f" of {width} numbers" if rows.tokens is None else f": {_some(rows.tokens)}"
+    yield what, count + told
+    its = "its " if what == "memory" else ""
+    ids = list(rows.position_ids)
     if ids != list(range(len(ids))):
-        yield "position ids", _some(map(str, ids))
-    if reading.key_mask is not None and not all(reading.key_mask):
-        masked = [at for at, kept in enumerate(reading.key_mask) if not kept]
-        yield "masked keys", f"positions {words.listed(masked, MOST_TOKENS)}"
+        yield f"{its}position ids", _some(map(str, ids))
+    if rows.token_types is not None:
+        yield f"{its}token types", _some(map(str, rows.token_types))
+    if rows.key_mask is not None and not all(rows.key_mask):
+        masked = [at for at, kept in enumerate(rows.key_mask) if not kept]
+        yield f"{its}masked keys", f"positions {words.listed(masked, MOST_TOKENS)}"
 
 
 def _some(told: Iterable[str]) -> str:
@@ -48,36 +65,6 @@ def _some(told: Iterable[str]) -> str:
     more = len(pieces) - MOST_TOKENS
     shown = " ".join(pieces[:MOST_TOKENS])
     return f"{shown} … and {more:,} more" if more > 0 else shown
-
-
-def config(told: ConfigAnswer) -> str:
-    """A config in a line: blocks, width, heads, norm, position, ffn, vocab."""
-    norm, position, ffn = told["norm"], told["position"], told["ffn"]
-    return " · ".join(
-        [
-            words.counted(told["n_layers"], "block"),
-            f"d_model {told['d_model']:,}",
-            *_attention(told["attention"]),
-            "no norm" if norm["kind"] == "none" else f"{norm['kind']} ({norm['placement']})",
-            "no positions" if position["kind"] == "none" else f"{position['kind']} positions",
-            "no ffn"
-            if ffn["kind"] == "none"
-            else f"{ffn['kind']} ffn {ffn['d_ff']:,} {ffn['activation']}",
-            "no vocab" if told["vocab"] is None else f"vocab {told['vocab']:,}",
-        ]
-    )
-
-
-def _attention(told: AttentionAnswer) -> Iterator[str]:
-    if told["kind"] == "none":
-        yield "no attention"
-        return
-    heads, groups = told["n_heads"], told["n_kv_heads"]
-    shared = f" on {words.counted(groups, 'kv_head')}" if groups != heads else ""
-    values = f", values {told['d_value']}" if told["d_value"] != told["d_head"] else ""
-    yield f"{words.counted(heads, 'head')} of {told['d_head']}{values}{shared}"
-    window = f", window {told['window']}" if told["window"] is not None else ""
-    yield f"{told['mask']} mask{window}"
 
 
 def weights(model: ModelAnswer) -> str:

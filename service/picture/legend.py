@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from service.picture import rows, shades, words
 from service.picture.fitting import Look
 from service.picture.head import Fact
-from service.picture.reading import LETTERS, Reading, Tensor
+from service.picture.reading import Reading
+from service.picture.tensor import LETTERS, PATTERNS, Tensor
 
 _SHADES = (
     f"patterns: {shades.SHADES_SAY}",
@@ -25,6 +26,8 @@ def of_readings(found: Sequence[Reading], look: Look) -> Iterator[Fact]:
         yield "shapes", ", ".join(f"{LETTERS[axis]} {axis}" for axis in axes if axis != "1")
         yield from _slices(tensors)
         yield "numbers", "the norm of each position's row; over all heads where none is named"
+        if any(tensor.stage == "attn.sink" for tensor in tensors):
+            yield "", "attn.sink: the weight itself"
     yield from _maps({tensor.stage for tensor in tensors if not tensor.summed}, look)
     yield "all of it", "glassblock trace --json"
 
@@ -40,8 +43,8 @@ def _slices(tensors: Sequence[Tensor]) -> Iterator[Fact]:
 def _maps(stages: set[str], look: Look) -> Iterator[Fact]:
     """The scale of patterns, that of norms, and what all maps have."""
     patterns, norms = _COLOURS if look.coloured else _SHADES
-    scales = {"attn.pattern": patterns, "attn.source_out": norms}
-    told = [scale for stage, scale in scales.items() if stage in stages]
+    scales = {**dict.fromkeys(PATTERNS, patterns), "attn.source_out": norms}
+    told = [*dict.fromkeys(scale for stage, scale in scales.items() if stage in stages)]
     if told:
         told.append(f"{words.MASKED} masked, 0 exactly zero")
         yield from zip(("maps", "", ""), told, strict=False)

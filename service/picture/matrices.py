@@ -6,10 +6,12 @@ import numpy as np
 
 from service.picture import fitting, words
 from service.picture.fitting import Look
-from service.picture.reading import MEASURES, Reading, Tensor
+from service.picture.reading import Reading
+from service.picture.tensor import MEASURES, PATTERNS, Tensor
 from service.picture.words import Floats, Lines
 
 MOST_COLUMNS, MOST_ROWS, MOST_MATRICES, _MOST_LABEL = 16, 16, 16, 12
+_DRAWN_OTHERWISE = (*PATTERNS, "attn.sink", "ffn.experts")
 
 
 def matrices(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Lines:
@@ -33,7 +35,7 @@ def is_small(tensor: Tensor) -> bool:
     """Few rows and columns, more than one number a row, and not drawn otherwise; any summary."""
     if tensor.summed:
         return True
-    if tensor.stage == "attn.pattern":
+    if tensor.stage in _DRAWN_OTHERWISE:
         return False
     *rows, columns = tensor.values.shape
     return 1 < columns <= MOST_COLUMNS and int(np.prod(rows)) <= MOST_ROWS
@@ -45,27 +47,28 @@ def _of(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
         yield from _by_source(tensor, reading)
         return
     named = " ".join(filter(None, (tensor.symbol, tensor.stage)))
-    columns, places = _columns(tensor, reading), [*map(reading.place, tensor.rows)]
-    if tensor.heads is None:
+    columns = _columns(tensor, reading)
+    places = [*map(reading.rows_of(tensor.place).place, tensor.rows)]
+    if tensor.part is None:
         yield _matrix(named, (places, columns), _written(tensor.values, tensor))
         return
-    word = "kv_head" if tensor.axes[0] == "kv_head" else "head"
-    heads = [f"{word} {head}" for head in tensor.heads]
-    if len(places) == 1:
-        title = f"{named}, position {places[0]}"
-        yield _matrix(title, (heads, columns), _written(tensor.values[:, 0], tensor))
+    parts, split = [f"{tensor.part} {at}" for at in tensor.parts], tensor.split(tensor.values)
+    if len(places) < 2:
+        title = f"{named}, position {places[0]}" if places else named
+        rows = split[:, 0] if places else split
+        yield _matrix(title, (parts, columns), _written(rows, tensor))
         return
-    for head, values in zip(heads, tensor.values, strict=True):
-        yield _matrix(f"{named}, {head}", (places, columns), _written(values, tensor))
+    for part, values in zip(parts, split, strict=True):
+        yield _matrix(f"{named}, {part}", (places, columns), _written(values, tensor))
 
 
 def _by_source(tensor: Tensor, reading: Reading) -> Iterator[Lines]:
     """For each head and receiving position a matrix with a row for each source."""
-    sources = [*map(reading.place, tensor.indices["key_position"])]
+    sources = [*map(reading.rows.place, tensor.indices["key_position"])]
     labels = sources, _columns(tensor, reading)
-    for head, received in zip(tensor.heads or (), tensor.values, strict=True):
+    for head, received in zip(tensor.parts, tensor.values, strict=True):
         for position, values in zip(tensor.rows, received, strict=True):
-            title = f"{tensor.symbol}, head {head}, to {reading.place(position)}"
+            title = f"{tensor.symbol}, head {head}, to {reading.rows.place(position)}"
             yield _matrix(title, labels, _written(values, tensor))
 
 
@@ -95,7 +98,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _written(values: Floats, tensor: Tensor) -> list[list[str]]:
-    maskable = tensor.axes[-1] == "key_position"
+    maskable = tensor.axes[-1] in ("key_position", "source_position")
     return [
         [words.MASKED if maskable and np.isneginf(x) else words.value(float(x)) for x in row]
         for row in values
@@ -107,5 +110,7 @@ def _columns(tensor: Tensor, reading: Reading) -> list[str]:
     axis = tensor.axes[-1]
     if axis == "measure":
         return list(MEASURES)
-    names = {"key_position": reading.label, "vocabulary": reading.token}
-    return [names.get(axis, str)(at) for at in tensor.indices[axis]]
+    if axis == "vocabulary":
+        return [*map(reading.token, tensor.indices[axis])]
+    is_place = axis in ("key_position", "source_position")
+    return [*map(reading.rows_of(axis).label if is_place else str, tensor.indices[axis])]

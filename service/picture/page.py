@@ -10,10 +10,22 @@ from rich.text import Text
 
 from compute import stages
 from schemas.answers import TraceAnswer
-from service.picture import foot, head, legend, matrices, patterns, readout, rows, stream, words
+from service.picture import (
+    experts,
+    foot,
+    head,
+    legend,
+    matrices,
+    patterns,
+    readout,
+    rows,
+    stream,
+    words,
+)
 from service.picture.fitting import Look
 from service.picture.head import Fact
-from service.picture.reading import Reading, Tensor, readings
+from service.picture.reading import Reading, by_stack, readings
+from service.picture.tensor import PATTERNS, Tensor
 from service.picture.words import Lines
 
 MOST_BATCH_ROWS = 4
@@ -68,37 +80,43 @@ def heading(title: str, line: str = "─") -> Iterator[RenderableType]:
 
 
 def _sections(reading: Reading, look: Look) -> Iterator[RenderableType]:
-    """Each block under its heading; what stands before the blocks and after them too."""
-    for (layer, _), group in groupby(reading.tensors, _section_of):
-        tensors = list(group)
-        yield from heading(_title(layer, tensors))
-        yield from rows.table(tensors, reading, look)
-        for drawn in filter(None, _drawings(tensors, reading, look)):
-            yield Text("")
-            yield from drawn
-    grown = stream.growth(reading, look)
-    if grown:
-        yield from heading("the stream: mean norm of its rows, and of what is added")
-        yield from grown
+    """The encoder, then the model's own stack: each block under its heading, what stands before
+    the blocks and after them too, and how the stream grew."""
+    for stack in by_stack(reading):
+        of = "encoder: " if stack.stack else ""
+        for (layer, above), group in groupby(stack.tensors, _section_of):
+            tensors = list(group)
+            yield from heading(of + _title(layer, above))
+            yield from rows.table(tensors, stack, look)
+            for drawn in filter(None, _drawings(tensors, stack, look)):
+                yield Text("")
+                yield from drawn
+        grown = stream.growth(stack, look)
+        if grown:
+            told = "the stream: mean norm of its rows, and of what is added"
+            yield from heading(of + told)
+            yield from grown
 
 
 def _section_of(tensor: Tensor) -> tuple[int | None, bool]:
-    return stages.layer_of(tensor.name), tensor.stage in ("embed", "pos_embed")
+    return stages.layer_of(tensor.name), stages.is_above(tensor.name)
 
 
-def _title(layer: int | None, tensors: Sequence[Tensor]) -> str:
+def _title(layer: int | None, above: bool) -> str:
     if layer is not None:
         return f"block {layer}"
-    return "before the blocks" if _section_of(tensors[0])[1] else "after the blocks"
+    return "after the blocks" if above else "before the blocks"
 
 
 def _drawings(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Iterator[Lines]:
-    """Numbers of the small tensors, heat maps, the likeliest tokens: those there are."""
+    """Numbers of the small tensors, heat maps, experts, the likeliest tokens: those there are."""
     yield matrices.matrices(tensors, reading, look)
     for tensor in tensors:
         if tensor.summed:
             continue
-        if tensor.stage in ("attn.pattern", "attn.source_out"):
-            yield [patterns.caption(tensor), *patterns.maps(tensor, reading, look)]
+        if tensor.stage in (*PATTERNS, "attn.source_out"):
+            yield patterns.maps(tensor, reading, look)
+        elif tensor.stage == "ffn.experts":
+            yield experts.chosen(tensor, reading, look)
         elif tensor.stage == "logits":
             yield readout.likeliest(tensor, reading)

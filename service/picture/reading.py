@@ -1,78 +1,29 @@
-"""An answer read back: its tensors as arrays, row of the batch by row, and names for its rows."""
+"""An answer read back, stack by stack and row of the batch by row, with names for its rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-import numpy as np
-
 from compute import stages
-from compute.types import AXES
-from schemas.answers import NextToken, TensorAnswer, TraceAnswer
-from schemas.resolved import ConfigAnswer
+from schemas.answers import NextToken, RowsAnswer, TraceAnswer
+from schemas.resolved import StackAnswer
+from service.picture import tensor as tensors
 from service.picture import words
-from service.picture.words import Floats
+from service.picture.tensor import Tensor
 
-LETTERS = {word: letter for letter, word in AXES.items()}
-MEASURES = ("norm", "rms", "mean", "min", "max")
 PADDING = "(pad)"
-_FINITE = {"-inf": -np.inf, "+inf": np.inf, "nan": np.nan}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """A stage of an answer; of a summary the last axis is `measure`.
+class Rows:
+    """What a stack reads. tokens: a label for each position, where there is text or ids."""
 
-    indices: for each axis, which entries of it these are. sliced: the axes that were cut.
-    """
-
-    name: str
-    symbol: str
-    axes: tuple[str, ...]
-    indices: Mapping[str, tuple[int, ...]]
-    sliced: frozenset[str]
-    values: Floats
-
-    @property
-    def stage(self) -> str:
-        """The name without its block."""
-        return stages.local_name(self.name)
-
-    @property
-    def summed(self) -> bool:
-        """Rows are told by their measures."""
-        return self.axes[-1] == "measure"
-
-    @property
-    def heads(self) -> tuple[int, ...] | None:
-        """Which heads these are; None for a stage that is not split into heads."""
-        return self.indices[self.axes[0]] if self.axes[0] in ("head", "kv_head") else None
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """The positions of the rows."""
-        return self.indices[self.axes[0 if self.heads is None else 1]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
-    """One row of a batch, or all of an answer without a batch.
-
-    at: which row of the batch. tokens: a label for each position, where the input has text or ids.
-    known: token ids whose text the answer tells. text: that of others, empty if there is none.
-    """
-
-    config: ConfigAnswer
-    at: int | None
     positions: int
     tokens: Sequence[str] | None
     position_ids: Sequence[int]
     key_mask: Sequence[bool] | None
-    tensors: tuple[Tensor, ...]
-    next_token: NextToken | None
-    known: Mapping[int, str]
-    text: Callable[[int], str]
+    token_types: Sequence[int] | None
 
     def label(self, position: int) -> str:
         """What a column of this position is called."""
@@ -82,10 +33,42 @@ class Reading:
         """What a row of this position is called: its number, and its token."""
         return str(position) if self.tokens is None else f"{position} {self.tokens[position]}"
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One stack, in one row of a batch, or in all of an answer without a batch.
+
+    stack: `encoder.`, or empty for the model's own. at: which row of the batch. memory: what
+    cross-attention reads. known: token ids whose text the answer tells. text: that of others,
+    empty if there is none.
+    """
+
+    config: StackAnswer
+    stack: str
+    at: int | None
+    rows: Rows
+    memory: Rows | None
+    tensors: tuple[Tensor, ...]
+    next_token: NextToken | None
+    known: Mapping[int, str]
+    text: Callable[[int], str]
+
+    def rows_of(self, axis: str | None) -> Rows:
+        """What an axis of positions counts: the memory's, or the stack's own."""
+        return self.memory if axis == "source_position" and self.memory else self.rows
+
     def token(self, token_id: int) -> str:
         """A token's text where it is known, else its id."""
         known = self.known.get(token_id) or words.token(self.text(token_id))
         return known or f"id {token_id}"
+
+    def beside(self, one: Tensor, stage: str) -> Tensor | None:
+        """Another stage of the same block, of the same heads and positions, kept as it is."""
+        found = next((x for x in self.tensors if x.name == one.block + stage), None)
+        if found is None or found.summed:
+            return None
+        alike = (one.indices.get(axis, index) == index for axis, index in found.indices.items())
+        return found if all(alike) else None
 
 
 def readings(
@@ -98,47 +81,32 @@ def readings(
     text, model = _nothing, answer["model"]["name"]
     if token_of is not None and model is not None:
         text = partial(token_of, model)
-    tensors = [tensor(name, told) for name, told in answer["tensors"].items()]
+    found = [tensors.tensor(name, told) for name, told in answer["tensors"].items()]
     batch = answer["input"]["batch"]
     if batch is None:
-        yield _reading(answer, None, tuple(tensors), text)
+        yield _reading(answer, None, tuple(found), text)
         return
     for at in range(batch):
-        there = [_of_row(one, at) for one in tensors if at in one.indices["batch"]]
-        if there or not tensors:
+        there = [tensors.of_row(one, at) for one in found if at in one.indices["batch"]]
+        if there or not found:
             yield _reading(answer, at, tuple(there), text)
 
 
-def tensor(name: str, told: TensorAnswer) -> Tensor:
-    """A tensor with its numbers as an array, those that JSON has no number for too."""
-    axes, index = tuple(told["axes"]), told.get("index", {})
-    if "summary" in told:
-        summary = cast(Mapping[str, object], told["summary"])
-        values = np.stack([np.array(summary[name], np.float64) for name in MEASURES], axis=-1)
-        axes = (*axes, "measure")
-    else:
-        values = _restored(told)
-    lengths = zip(axes, values.shape, strict=True)
-    indices = {axis: tuple(index.get(axis, range(length))) for axis, length in lengths}
-    return Tensor(name, told["symbol"] or "", axes, indices, frozenset(index), values)
-
-
-def _restored(told: TensorAnswer) -> Floats:
-    values = np.array(told["data"], np.float64)
-    nonfinite: object = told.get("nonfinite", {})
-    if nonfinite == "-inf":
-        return np.where(np.isnan(values), -np.inf, values)
-    flat = values.reshape(-1)
-    for kind, runs in cast(Mapping[str, list[list[int]]], nonfinite).items():
-        for offset, length in runs:
-            flat[offset : offset + length] = _FINITE[kind]
-    return values
-
-
-def _of_row(one: Tensor, at: int) -> Tensor:
-    indices = {axis: index for axis, index in one.indices.items() if axis != "batch"}
-    values = one.values[one.indices["batch"].index(at)]
-    return replace(one, axes=one.axes[1:], indices=indices, values=values)
+def by_stack(reading: Reading) -> Iterator[Reading]:
+    """The encoder, where the answer has anything of it, then the model's own stack."""
+    theirs = tuple(x for x in reading.tensors if stages.stack_of(x.name))
+    config = cast(Mapping[str, StackAnswer | None], reading.config).get("encoder")
+    if theirs and config is not None and reading.memory is not None:
+        yield replace(
+            reading,
+            config=config,
+            stack=stages.ENCODER,
+            rows=reading.memory,
+            memory=None,
+            tensors=theirs,
+        )
+    own = tuple(x for x in reading.tensors if not stages.stack_of(x.name))
+    yield replace(reading, tensors=own)
 
 
 def _nothing(token_id: int) -> str:
@@ -146,23 +114,32 @@ def _nothing(token_id: int) -> str:
 
 
 def _reading(
-    answer: TraceAnswer, at: int | None, tensors: tuple[Tensor, ...], text: Callable[[int], str]
+    answer: TraceAnswer, at: int | None, found: tuple[Tensor, ...], text: Callable[[int], str]
 ) -> Reading:
     told, following = answer["input"], answer["next_token"]
-    known = _known(answer)
-    ids = cast(Sequence[int] | None, _row(told["token_ids"], at))
-    pieces = cast(Sequence[str | None] | None, _row(told["tokens"], at))
+    memory = told["memory"]
     return Reading(
         config=answer["model"]["config"],
+        stack="",
         at=at,
+        rows=_rows(told, at),
+        memory=None if memory is None else _rows(memory, at),
+        tensors=found,
+        next_token=following[at or 0] if isinstance(following, list) else following,
+        known=_known(answer),
+        text=text,
+    )
+
+
+def _rows(told: RowsAnswer, at: int | None) -> Rows:
+    ids = cast(Sequence[int] | None, _row(told["token_ids"], at))
+    pieces = cast(Sequence[str | None] | None, _row(told["tokens"], at))
+    return Rows(
         positions=told["positions"],
         tokens=_labels(ids, pieces),
         position_ids=cast(Sequence[int], _row(told["position_ids"], at)),
         key_mask=cast(Sequence[bool] | None, _row(told["key_mask"], at)),
-        tensors=tensors,
-        next_token=following[at or 0] if isinstance(following, list) else following,
-        known=known,
-        text=text,
+        token_types=cast(Sequence[int] | None, _row(told["token_types"], at)),
     )
 
 
@@ -180,9 +157,11 @@ def _labels(ids: Sequence[int] | None, pieces: Sequence[str | None] | None) -> S
 
 def _known(answer: TraceAnswer) -> dict[int, str]:
     """Token id -> text, for those that the answer tells."""
-    told, following = answer["input"], answer["next_token"]
-    pairs = zip(_flat(told["token_ids"]), _flat(told["tokens"]), strict=False)
-    known = {cast(int, token_id): piece for token_id, piece in pairs if piece is not None}
+    following = answer["next_token"]
+    known: dict[int, object] = {}
+    for told in filter(None, (answer["input"]["memory"], answer["input"])):
+        pairs = zip(_flat(told["token_ids"]), _flat(told["tokens"]), strict=False)
+        known |= {cast(int, token_id): piece for token_id, piece in pairs if piece is not None}
     for one in following if isinstance(following, list) else [following]:
         if one is not None and one["token"] is not None:
             known[one["token_id"]] = one["token"]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from service.picture import shades, words
-from service.picture.reading import Reading, Tensor
+from service.picture.reading import Reading
+from service.picture.tensor import Tensor
 from service.picture.words import Floats, Lines
 
 MOST = 5
@@ -21,7 +22,7 @@ def likeliest(tensor: Tensor, reading: Reading) -> Lines:
     asked = rows[-1] if following is None else following["position"]
     position = asked if asked in rows else rows[-1]
     logits = tensor.values[rows.index(position)]
-    title = words.text(f"likeliest after position {reading.place(position)}", words.STRONG)
+    title = words.text(f"likeliest after position {reading.rows.place(position)}", words.STRONG)
     if not np.isfinite(logits.max()) or np.isnan(logits).any():
         return [title, words.text("The logits are not finite: no probabilities.")]
     lines = [title, *_bars(logits, reading)]

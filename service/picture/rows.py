@@ -8,10 +8,15 @@ from rich.text import Text
 
 from service.picture import fitting, shades, words
 from service.picture.fitting import Kept, Look
-from service.picture.reading import LETTERS, Reading, Tensor
+from service.picture.reading import Reading
+from service.picture.tensor import LETTERS, PATTERNS, Tensor
 from service.picture.words import Floats, Lines
 
 _CELL, _WIDEST, _RANGE, _LEAST_ROOM = 6, 10, 14, 24
+_WIDE = ("key_position", "source_position", "vocabulary", "expert", "choice")
+"""Last axes whose rows are no vectors of the stream: a norm would say little."""
+
+_BY_PART = ("attn.head_out", "cross.head_out", "attn.sink", "ffn.expert_hidden", "ffn.expert_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +34,12 @@ class Columns:
 
 
 def table(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Lines:
-    """A line for each stage, and one for each head of what heads write."""
+    """A line for each stage, and one for each head of what heads write, each expert of a token."""
     columns = _columns(tensors, reading, look)
     lines = [_heading(columns, reading)]
     for tensor in tensors:
         lines += _lines(tensor, columns)
-    gap = fitting.left_out(columns.positions, range(reading.positions))
+    gap = fitting.left_out(columns.positions, range(reading.rows.positions))
     if gap:
         lines.append(words.text(f"Left out: positions {gap}.", words.DIM))
     return lines
@@ -86,9 +91,9 @@ def _columns(tensors: Sequence[Tensor], reading: Reading, look: Look) -> Columns
     shapes = words.widest(map(shape, tensors), 24)
     shapes = shapes if look.width - symbol - name - shapes - 4 >= _LEAST_ROOM else 0
     room = look.width - symbol - name - shapes - 4
-    cell = cell_width([reading.label(at) for at in range(reading.positions)], room)
-    most = max(room - _RANGE, 3) if cell is None else reading.positions
-    return Columns(symbol, name, shapes, fitting.kept(reading.positions, most), cell)
+    cell = cell_width([reading.rows.label(at) for at in range(reading.rows.positions)], room)
+    most = max(room - _RANGE, 3) if cell is None else reading.rows.positions
+    return Columns(symbol, name, shapes, fitting.kept(reading.rows.positions, most), cell)
 
 
 def cell_width(labels: Sequence[str], room: int, least: int = _CELL) -> int | None:
@@ -101,31 +106,40 @@ def _heading(columns: Columns, reading: Reading) -> Text:
     blank = " " * (columns.symbol + columns.name + columns.shape + 2)
     if columns.cell is None:
         return words.text(f"{blank} norms, first to last", words.DIM)
-    labels = (reading.label(at) for at in columns.positions if at is not None)
+    labels = (reading.rows.label(at) for at in columns.positions if at is not None)
     told = "".join(f" {words.right(label, columns.cell - 1)}" for label in labels)
     return words.text(f"{blank}{told}", words.DIM)
 
 
 def _lines(tensor: Tensor, columns: Columns) -> Iterator[Text]:
     line = _named(tensor, columns)
-    wide = tensor.axes[-1] in ("key_position", "vocabulary") or tensor.values.ndim > 3
-    if wide:
+    if not tensor.rows:
+        yield line.append("  summary below", words.DIM)
+    elif tensor.axes[-1] in _WIDE or tensor.values.ndim > 3 or tensor.place == "source_position":
         yield line.append(_instead(tensor), words.DIM)
-    elif tensor.heads is None:
+    elif tensor.part is None:
         yield line.append_text(_sizes(norms(tensor), tensor.rows, columns))
-    elif tensor.summed or tensor.stage == "attn.head_out":
+    elif tensor.summed or tensor.stage in _BY_PART:
         yield line
-        yield from _by_head(tensor, columns)
+        yield from _by_part(tensor, columns)
     else:
-        yield line.append_text(_sizes(length(norms(tensor), 0), tensor.rows, columns))
+        together = length(tensor.split(norms(tensor)), 0)
+        yield line.append_text(_sizes(together, tensor.rows, columns))
 
 
 def _instead(tensor: Tensor) -> str:
-    """What is said of a stage whose rows have no norm worth reading."""
+    """What is said of a stage whose rows have no norm worth reading, or stand elsewhere."""
     if tensor.summed:
         return "  summary below"
-    mapped = tensor.stage in ("attn.pattern", "attn.source_out")
-    return "  maps below" if mapped else f"  {extent(tensor)}"
+    if tensor.stage in (*PATTERNS, "attn.source_out"):
+        return "  maps below"
+    if tensor.stage == "ffn.experts":
+        return "  chosen below"
+    if tensor.axes[-1] in _WIDE:
+        return f"  {extent(tensor)}"
+    found = length(norms(tensor), 0)
+    ends = map(words.size, (found.min(), found.max()))
+    return f"  norms of the memory's rows: {' to '.join(dict.fromkeys(ends))}"
 
 
 def _named(tensor: Tensor, columns: Columns) -> Text:
@@ -135,16 +149,17 @@ def _named(tensor: Tensor, columns: Columns) -> Text:
     return line.append(f"  {words.left(shape(tensor), columns.shape)}", words.DIM)
 
 
-def _by_head(tensor: Tensor, columns: Columns) -> Iterator[Text]:
-    found, heads = norms(tensor), tensor.heads or ()
+def _by_part(tensor: Tensor, columns: Columns) -> Iterator[Text]:
+    """A line for each head or choice; of a sink its weights, which have no norm."""
+    is_weight = tensor.axes[-1] == tensor.place
+    found = tensor.split(tensor.values if is_weight else norms(tensor))
     before = " " * columns.symbol
-    for at, head in enumerate(heads[: fitting.MOST_HEADS]):
-        word = f"  {'kv_head' if tensor.axes[0] == 'kv_head' else 'head'} {head}"
-        line = words.text(before + words.left(word, columns.name + columns.shape + 2))
-        yield line.append_text(_sizes(found[at], tensor.rows, columns))
-    if len(heads) > fitting.MOST_HEADS:
-        more = len(heads) - fitting.MOST_HEADS
-        yield words.text(f"{before}  Left out: {words.counted(more, 'head')}.", words.DIM)
+    for at, part in enumerate(tensor.parts[: fitting.MOST_HEADS]):
+        word = words.left(f"  {tensor.part} {part}", columns.name + columns.shape + 2)
+        yield words.text(before + word).append_text(_sizes(found[at], tensor.rows, columns))
+    if len(tensor.parts) > fitting.MOST_HEADS:
+        more = words.counted(len(tensor.parts) - fitting.MOST_HEADS, str(tensor.part))
+        yield words.text(f"{before}  Left out: {more}.", words.DIM)
 
 
 def _sizes(found: Floats, positions: Sequence[int], columns: Columns) -> Text:

@@ -9,11 +9,12 @@ from rich.text import Text
 from compute import stages
 from service.picture import rows, shades, words
 from service.picture.fitting import Look
-from service.picture.reading import Reading, Tensor
+from service.picture.reading import Reading
+from service.picture.tensor import Tensor
 from service.picture.words import Lines
 
-_STREAM = ("resid_pre", "resid_mid", "resid_post")
-_UPDATES = ("attn_out", "ffn_out")
+_STREAM = ("resid_pre", "resid_mid", "resid_cross", "resid_post")
+_UPDATES = ("attn_out", "cross_out", "ffn_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +72,5 @@ def _step(tensor: Tensor, reading: Reading) -> Step:
 
 def _attended(positions: Sequence[int], reading: Reading) -> list[int]:
     """The rows that count: padding does not."""
-    mask = reading.key_mask
+    mask = reading.rows.key_mask
     return [at for at, position in enumerate(positions) if mask is None or mask[position]]

@@ -36,6 +36,16 @@ def mlp(f: int, **given: object) -> Config:
     return {"kind": "mlp", "d_ff": f, "activation": "gelu", "bias": bias, **given}
 
 
+def moe(f: int, e: int, c: int, **given: object) -> Config:
+    """c of e experts for each token: two matrices each, no biases, their weights summing to 1,
+    none shared, unless given otherwise."""
+    off = {"in": False, "gate": False, "out": False}
+    plain = {"kind": "moe", "d_ff": f, "activation": "gelu", "bias": off}
+    chosen = {"n_experts": e, "top_k": c, "expert": "mlp", "renormalize": True}
+    beside = {"router_bias": False, "d_shared": 0, "shared_gate": False}
+    return {**plain, **chosen, **beside, **given}
+
+
 def norm(kind: str, **given: object) -> Config:
     """Before each sublayer, eps 1e-5, the stored weight being the gain, unless given otherwise."""
     return {"kind": kind, "placement": "pre", "eps": 1e-5, "gain_offset": 0.0, **given}
@@ -84,12 +94,21 @@ def run(
     *,
     dtype: DType = "float64",
     select: Sequence[Selected] | None = None,
+    memory: Mapping[str, npt.ArrayLike] | None = None,
     **inputs: npt.ArrayLike,
 ) -> Run:
-    """The run of a model on an input: `tensor`, `key_mask`, `position_ids`, …"""
-    kinds = {"tensor": dtype, "key_mask": "bool", "attention_mask": "bool"}
-    arrays = {name: np.asarray(value, kinds.get(name, "int64")) for name, value in inputs.items()}
+    """The run of a model on an input: `tensor`, `key_mask`, `position_ids`, …, and `memory`,
+    the same keywords again."""
+    arrays: dict[str, Any] = read(dtype, inputs)
+    if memory is not None:
+        arrays["memory"] = read(dtype, memory)
     return runs.run_of(config, named, arrays, dtype=dtype, select=select)
+
+
+def read(dtype: DType, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+    """An input's values as arrays of their kinds."""
+    kinds = {"tensor": dtype, "key_mask": "bool", "attention_mask": "bool"}
+    return {name: np.asarray(value, kinds.get(name, "int64")) for name, value in inputs.items()}
 
 
 def block(

@@ -92,9 +92,7 @@ def test_a_row_without_a_key_mixes_nothing_and_its_update_is_the_output_bias(nam
     assert not stages["attn.head_out"][:, ~sees].any()
     assert stages["attn_out"][~sees].tolist() == [B_O] * int((~sees).sum())
     small.close(stages["attn_out"][sees], np.tile(SEEING, (int(sees.sum()), 1)), atol=1e-13)
-    flagged = trace(run).fully_masked
-    assert flagged is not None
-    assert flagged.tolist() == (~sees).tolist()
+    assert trace(run).fully_masked["blocks.0.attn.pattern"].tolist() == (~sees).tolist()
     assert all(np.isfinite(v).all() for k, v in stages.items() if k != "attn.scores")
 
 
@@ -116,15 +114,14 @@ def test_a_batch_may_have_a_row_without_a_key_in_one_example_alone(dtype: str) -
         stages["attn.pattern"].sum(axis=-1).round(6).tolist()
         == np.broadcast_to(see[:, None], (3, 3, 3)).astype(float).tolist()
     )
-    flagged = trace(run).fully_masked
-    assert flagged is not None
+    flagged = trace(run).fully_masked["blocks.0.attn.pattern"]
     assert flagged[:, 0].tolist() == (~see).tolist()
 
 
 def test_without_a_mask_no_row_is_flagged() -> None:
     config = small.model(5, attention=small.attention(3, 2))
     found = trace(small.run(config, small.values(config, {}), tensor=np.ones((3, 5)))).fully_masked
-    assert found is None or not found.any()
+    assert not any(flagged.any() for flagged in found.values())
 
 
 # True means: may be attended to.
@@ -162,6 +159,35 @@ def test_the_masks_and_the_config_forbid_together() -> None:
     small.close(pattern, of_each_head(shares(allowed)), atol=1e-16)
 
 
+MEMORY = {
+    "every row of the memory masked": [F, F, F],
+    "the first row alone": [T, F, F],
+    "all but the first": [F, T, T],
+}
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_a_memory_without_a_key_gives_nothing_and_the_update_is_the_output_bias(name: str) -> None:
+    keys = MEMORY[name]
+    config = heads_of_constants() | {"cross_attention": True}
+    given = {part.replace("attn", "cross"): value for part, value in CONSTANTS.items()}
+    run = small.run(
+        config,
+        small.values(config, given),
+        tensor=np.ones((2, 5)),
+        memory={"tensor": np.ones((3, 5)), "key_mask": keys},
+    )
+    stages = small.stages_of(run)
+    small.close(stages["cross.pattern"], of_each_head(shares([keys, keys])), atol=1e-16)
+    flagged = trace(run).fully_masked["blocks.0.cross.pattern"]
+    assert np.broadcast_to(flagged, (2,)).tolist() == [not any(keys)] * 2
+    if any(keys):
+        small.close(stages["cross_out"], [SEEING] * 2, atol=1e-13)
+    else:
+        assert stages["cross_out"].tolist() == [B_O] * 2
+        assert not stages["cross.z"].any()
+
+
 # A masked token reaches no other.
 
 
@@ -190,6 +216,29 @@ def test_a_masked_token_changes_no_other_row_by_a_bit(
     last = "blocks.1.resid_post"
     assert all_but(masked, one[last]) == all_but(masked, other[last])
     assert one[last][masked].tolist() != other[last][masked].tolist()
+
+
+@pytest.mark.parametrize("masked", range(3))
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_masked_row_of_the_memory_changes_nothing_by_a_bit(masked: int, *, encoded: bool) -> None:
+    parts = {"ffn": small.mlp(7), "norm": small.norm("rmsnorm")}
+    config = small.model(5, attention=small.attention(3, 2), **parts) | {"cross_attention": True}
+    if encoded:
+        config["encoder"] = small.model(5, attention=small.attention(2, 3), **parts)
+    rng = np.random.default_rng(0)
+    rows, memory = rng.standard_normal((4, 5)), rng.standard_normal((3, 5))
+    changed = memory + 1e3 * (np.arange(3) == masked)[:, None] * np.arange(1, 6)
+    one, other = (
+        small.run(
+            config,
+            small.drawn(config, 0),
+            tensor=rows,
+            memory={"tensor": x, "key_mask": np.arange(3) != masked},
+        )
+        for x in (memory, changed)
+    )
+    last = "resid_post"
+    assert small.stages_of(one)[last].tobytes() == small.stages_of(other)[last].tobytes()
 
 
 # A window counts the query itself.

@@ -108,14 +108,71 @@ def test_the_gain_is_the_stored_weight_plus_its_offset(
     small.close(stages["norm2.out"], [expected], atol=1e-7)
 
 
-def test_an_offset_works_in_every_norm_of_a_model() -> None:
-    parts = {"attention": small.attention(1, 2), "ffn": small.mlp(2)}
-    norm = small.norm("rmsnorm", eps=1e-6, gain_offset=1.0)
-    config = small.model(2, **parts, norm=norm) | {"final_norm": True}
+OFFSET = small.norm("rmsnorm", eps=1e-6, gain_offset=1.0)
+EVERY_NORM: dict[str, tuple[Config, list[str]]] = {
+    "pre": ({}, ["norm1", "norm2", "final_norm"]),
+    "post": ({"norm": OFFSET | {"placement": "post"}}, ["norm1", "norm2"]),
+    "sandwich": ({"norm": OFFSET | {"placement": "sandwich"}}, ["norm1", "norm2"]),
+    "below": ({"embed_norm": True}, ["embed_norm", "norm1"]),
+    "cross": ({"cross_attention": True}, ["norm_cross"]),
+    "parallel": ({"topology": "parallel", "norm": OFFSET | {"shared": True}}, ["norm1"]),
+}
+
+
+@pytest.mark.parametrize("arranged", EVERY_NORM)
+def test_an_offset_works_in_every_norm_of_a_model(arranged: str) -> None:
+    given, names = EVERY_NORM[arranged]
+    parts = {"attention": small.attention(1, 2), "ffn": small.mlp(2), "norm": OFFSET}
+    config = small.model(2, **parts) | {"final_norm": True} | given
     named = {name: 0 * values for name, values in small.values(config, {}).items()}
-    stages = small.stages_of(small.run(config, named, tensor=[[3, 4]]))
-    for name in ("norm1.out", "norm2.out", "final_norm.out"):
+    memory = {"memory": {"tensor": [[1, 1]]}} if "cross_attention" in given else {}
+    stages = small.stages_of(small.run(config, named, tensor=[[3, 4]], **memory))
+    for name in names:
+        small.close(stages[f"{name}.out"], [[0.8485281, 1.1313708]], atol=1e-6)
+
+
+@pytest.mark.parametrize("placement", ["sandwich", "output"])
+def test_an_offset_works_in_the_norms_of_outputs(placement: str) -> None:
+    heads = small.attention(1, 2, bias=small.biases("o"))
+    norm = OFFSET | {"placement": placement}
+    config = small.model(2, attention=heads, ffn=small.mlp(2), norm=norm)
+    named = {name: 0 * values for name, values in small.values(config, {}).items()}
+    named |= {f"blocks.0.{bias}": np.array([3.0, 4.0]) for bias in ("attn.b_O", "ffn.b_out")}
+    stages = small.stages_of(small.run(config, named, tensor=[[0, 0]]))
+    for name in ("norm1_post.out", "norm2_post.out", "attn_out", "ffn_out"):
         small.close(stages[name], [[0.8485281, 1.1313708]], atol=1e-7)
+
+
+@pytest.mark.parametrize("over", ["head", "full"])
+def test_an_offset_works_in_the_norms_of_queries_and_keys(over: str) -> None:
+    heads = small.attention(1, 2, qk_norm=over, bias=small.biases("q", "k"))
+    config = small.model(2, attention=heads, norm=OFFSET)
+    named = {name: 0 * values for name, values in small.values(config, {}).items()}
+    named |= {f"blocks.0.attn.b_{letter}": np.array([[3.0, 4.0]]) for letter in "QK"}
+    stages = small.stages_of(small.run(config, named, tensor=[[0, 0]]))
+    for name in ("attn.q_norm", "attn.k_norm"):
+        small.close(stages[name], [[[0.8485281, 1.1313708]]], atol=1e-7)
+
+
+def test_an_offset_works_in_the_norm_of_the_masked_token_head() -> None:
+    ffn = small.mlp(2, activation="identity")
+    config = small.model(2, ffn=ffn, norm=OFFSET) | {"vocab": 3, "mlm_head": True}
+    named = {name: 0 * values for name, values in small.values(config, {}).items()}
+    named["mlm_head.b"] = np.array([3.0, 4.0])
+    stages = small.stages_of(small.run(config, named, tensor=[[0, 0]]))
+    small.close(stages["mlm_norm.out"], [[0.8485281, 1.1313708]], atol=1e-7)
+
+
+def test_an_encoder_has_an_offset_of_its_own() -> None:
+    parts = {"attention": small.attention(1, 2), "ffn": small.mlp(2)}
+    encoder = small.model(2, **parts, norm=OFFSET) | {"final_norm": True}
+    config = small.model(2, **parts, norm=small.norm("rmsnorm")) | {"cross_attention": True}
+    config["encoder"] = encoder
+    named = {name: 0 * values for name, values in small.values(config, {}).items()}
+    run = small.run(config, named, tensor=[[3, 4]], memory={"tensor": [[3, 4]]})
+    stages = small.stages_of(run)
+    small.close(stages["encoder.final_norm.out"], [[0.8485281, 1.1313708]], atol=1e-6)
+    small.close(stages["norm1.out"], [[0, 0]], atol=0)
 
 
 def test_a_gain_with_its_offset_is_rounded_to_float32_once() -> None:

@@ -156,9 +156,25 @@ def test_the_bias_is_added_after_the_scale() -> None:
 
 # Padding on the left moves nothing.
 
+SCALED = {"factor": 4.0, "original_positions": 2}
+SCALINGS: dict[str, Config] = {
+    "linear": {"factor": 4.0},
+    "dynamic": SCALED,
+    "yarn": SCALED | {"beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": 1.25},
+    "llama3": SCALED | {"low_freq_factor": 1.0, "high_freq_factor": 4.0},
+}
+"""Made for two positions, so that three are more than that."""
+
+T5: Config = {"kind": "t5_bias", "n_buckets": 8, "max_distance": 5}
 PLACES: dict[str, Config] = {
-    "rope": small.rope(2),
+    "rope": small.rope(4),
+    **{
+        f"rope, {kind}": small.rope(4, scaling={"kind": kind, **given})
+        for kind, given in SCALINGS.items()
+    },
     "alibi": {"kind": "alibi", "alibi_rule": "bloom"},
+    "t5_bias": T5 | {"bidirectional": True},
+    "t5_bias, one way": T5 | {"bidirectional": False},
     "learned": {"kind": "learned", "n_positions": 7},
     "sinusoidal": {"kind": "sinusoidal"},
     "none": small.NONE,
@@ -179,7 +195,7 @@ def test_padding_on_the_left_moves_nothing(
     kind: str, mask: str, pads: int, *, explicit: bool
 ) -> None:
     config = small.model(
-        5, attention=small.attention(3, 2, mask=mask), ffn=small.mlp(7), position=PLACES[kind]
+        5, attention=small.attention(3, 4, mask=mask), ffn=small.mlp(7), position=PLACES[kind]
     )
     named = small.drawn(config, 2)
     given = {"key_mask": [False] * pads + [True] * 3}
@@ -194,7 +210,7 @@ def test_padding_on_the_left_moves_nothing(
 
 @pytest.mark.parametrize("kind", PLACES)
 def test_each_row_of_a_batch_has_its_own_padding(kind: str) -> None:
-    config = small.model(5, attention=small.attention(3, 2), position=PLACES[kind])
+    config = small.model(5, attention=small.attention(3, 4), position=PLACES[kind])
     named = small.drawn(config, 2)
     texts = [REAL, REAL[:2], REAL[:1]]
     rows = np.stack([padded(text, 3 - len(text)) for text in texts])
@@ -204,6 +220,20 @@ def test_each_row_of_a_batch_has_its_own_padding(kind: str) -> None:
         alone = small.stages_of(small.run(config, named, tensor=text))
         own = together["resid_post"][element, 3 - len(text) :]
         small.close(own, alone["resid_post"], atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_padding_in_a_memory_moves_nothing(kind: str) -> None:
+    parts = {"attention": small.attention(3, 4), "ffn": small.mlp(7)}
+    config = small.model(5, **parts) | {"cross_attention": True}
+    config["encoder"] = small.model(5, **parts, position=PLACES[kind])
+    named = small.drawn(config, 2)
+    mask = [False, False, True, True, True]
+    alone, beside = (
+        small.stages_of(small.run(config, named, tensor=REAL, memory=memory))
+        for memory in ({"tensor": REAL}, {"tensor": padded(REAL, 2), "key_mask": mask})
+    )
+    small.close(beside["resid_post"], alone["resid_post"], atol=1e-13)
 
 
 def test_a_masked_key_further_on_keeps_its_place() -> None:

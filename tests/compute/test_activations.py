@@ -16,6 +16,7 @@ FORMULAS: dict[str, Callable[[float], float]] = {
     "gelu_tanh": lambda x: 0.5 * x * (1.0 + math.tanh(SLOPE * (x + 0.044715 * x**3))),
     "quick_gelu": lambda x: x / (1.0 + math.exp(-1.702 * x)),
     "relu": lambda x: max(x, 0.0),
+    "relu2": lambda x: max(x, 0.0) ** 2,
     "silu": lambda x: x / (1.0 + math.exp(-x)),
     "identity": lambda x: x,
 }
@@ -55,7 +56,8 @@ def test_values_follow_the_formula(name: str, dtype: type, tolerance: float) -> 
     x = np.concatenate([random.uniform(-30, 30, 20_011), random.normal(0, 1, 20_011)])
     rounded = x.astype(dtype)
     exact = formula(name, rounded.astype(np.float64))
-    error = np.abs(activate(name, rounded) - exact) / np.maximum(1.0, np.abs(x))
+    size = np.maximum(np.maximum(1.0, np.abs(x)), np.abs(exact))  # of a square it is the square
+    error = np.abs(activate(name, rounded) - exact) / size
     assert error.max() <= tolerance
 
 
@@ -155,7 +157,8 @@ def test_large_inputs_have_their_limits_and_raise_no_flag(name: str, dtype: type
     with np.errstate(all="raise"):
         up, down = activate(name, x), activate(name, -x)
         middle = activate(name, small)
-    np.testing.assert_array_equal(up, x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(up, x * x if name == "relu2" else x)
     assert math.isnan(middle[0])
     assert (middle[1:3] == 0.0).all()
     # silu and quick_gelu are about -100 exp(-100) at -100: nothing beside 1
@@ -167,6 +170,14 @@ def test_large_inputs_have_their_limits_and_raise_no_flag(name: str, dtype: type
 def test_far_below_zero_the_result_is_zero_and_never_nan(name: str, dtype: type) -> None:
     x = np.array([-800.0, -999.0, -1000.0, -1001.0, -3e38, -math.inf], dtype)
     assert (activate(name, x) == 0.0).all()
+
+
+@BOTH
+def test_relu2_is_the_square_of_relu_to_the_bit(dtype: type) -> None:
+    x = np.random.default_rng(1).normal(0.0, 3.0, BLOCK + 7).astype(dtype)
+    half = activate("relu", x)
+    assert bits(activate("relu2", x)) == bits(half * half)
+    assert activate("relu2", np.array([-2.0, 0.0, 0.5, 3.0], dtype)).tolist() == [0, 0, 0.25, 9]
 
 
 @BOTH

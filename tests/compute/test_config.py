@@ -1,5 +1,7 @@
 """The defaults a config derives from what is given."""
 
+from dataclasses import replace
+
 import pytest
 
 from compute import config
@@ -44,9 +46,60 @@ def test_a_whole_head_turns_by_default() -> None:
     assert config.position_config("rope", 6, rotary_dim=2).rotary_dim == 2
 
 
+def test_experts_have_no_biases_unless_asked_for() -> None:
+    none = config.FfnBias(in_=False, gate=False, out=False)
+    experts = config.ffn_config(3, "moe", n_experts=4, top_k=2)
+    assert (experts.bias, experts.expert, experts.renormalize) == (none, "gated", True)
+    assert (experts.d_ff, experts.d_shared, experts.router_bias) == (12, 0, False)
+
+
+# Blocks that differ.
+
+PLAIN = config.ModelConfig(
+    d_model=12,
+    n_layers=2,
+    attention=config.attention_config(12, 3, window=5),
+    ffn=config.ffn_config(12, "mlp"),
+    norm=NormConfig(),
+    position=config.position_config("rope", 4, theta=1e4),
+    vocab=None,
+    tied=False,
+    unembed_bias=False,
+    final_norm=False,
+)
+LINEAR = config.RopeScaling(kind="linear", factor=2.0)
+STILL = config.LayerConfig(window=None, scale=0.25, theta=None, scaling=config.RopeScaling())
+TURNING = config.LayerConfig(window=3, scale=0.5, theta=1e6, scaling=LINEAR)
+
+
+def test_blocks_that_are_alike_have_the_stacks_config() -> None:
+    assert config.block_config(PLAIN, 0) is config.block_config(PLAIN, 1) is PLAIN
+    alike = replace(PLAIN, layers=(config.layer_config(PLAIN),) * 2)
+    assert config.block_config(alike, 1) == PLAIN
+
+
+def test_a_block_has_what_is_its_own() -> None:
+    stack = replace(PLAIN, layers=(TURNING, STILL))
+    first, second = (config.block_config(stack, layer) for layer in (0, 1))
+    assert (first.attention.window, first.attention.scale) == (3, 0.5)
+    assert (first.position.theta, first.position.scaling) == (1e6, LINEAR)
+    assert (second.attention.window, second.attention.scale) == (None, 0.25)
+    assert second.position.kind == "none"
+    assert first.ffn is stack.ffn
+
+
+@pytest.mark.parametrize("kind", ["none", "learned", "alibi", "t5_bias"])
+def test_a_block_of_a_stack_that_does_not_rotate_keeps_its_positions(kind: str) -> None:
+    position = config.position_config(kind, 4, n_positions=7)
+    stack = replace(PLAIN, position=position, layers=(STILL, STILL))
+    assert config.block_config(stack, 0).position is position
+
+
 @pytest.mark.parametrize(
     ("norm", "vocab", "expected"),
     [
+        (NormConfig(placement="sandwich"), 17, True),
+        (NormConfig(placement="output"), 17, True),
         (NormConfig(), 17, True),
         (NormConfig(kind="rmsnorm"), 17, True),
         (NormConfig(), None, False),

@@ -1,6 +1,7 @@
 """The identities hold for every config, and say why where they were not checked."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,12 +19,16 @@ NOT_APPLICABLE = {
     "attention.kind = none",
     "ffn.kind = none",
     "post-norm, every sum is normalized before it goes on",
+    "embed_norm = true, the sum is normalized before it goes on",
     "the input is a tensor, so nothing is embedded",
     "position.kind = none adds nothing to the stream",
     "position.kind = rope adds nothing to the stream",
     "position.kind = alibi adds nothing to the stream",
+    "position.kind = t5_bias adds nothing to the stream",
 }
-IN_BLOCK = ("pattern_softmax", "pattern_rows", "mixture", "head_sum", "attn_addition")
+ATTENTION = ("pattern_softmax", "pattern_rows", "mixture", "head_sum")
+CROSS = tuple(f"cross_{name}" for name in ATTENTION)
+IN_BLOCK = (*ATTENTION, "attn_addition")
 FFN = ("ffn_product", "ffn_addition")
 
 
@@ -54,11 +59,56 @@ def test_the_reasons_for_not_applying_are_these_and_each_occurs() -> None:
     assert {reason.removeprefix("not applicable: ") for reason in met} == NOT_APPLICABLE
 
 
-def test_a_stack_has_its_identities_in_order_of_computation() -> None:
-    case = next(c for c in map(runs.case_of, range(99)) if c.config["n_layers"] == 2)
-    names = [identity.name for identity in identities_of(trace(runs.run_of_case(case)))]
-    blocks = [f"blocks.{layer}.{name}" for layer in (0, 1) for name in (*IN_BLOCK, *FFN)]
-    assert names == ["embedding_sum", *blocks, "expansion"]
+RESCALED = {"residual_multiplier": 0.5}
+EXPERTS = ("expert_product", "expert_sum")
+IN_ORDER: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
+    "sequential": ({}, (*IN_BLOCK, *FFN)),
+    "multiplied": (
+        RESCALED,
+        (*ATTENTION, "attn_update", "attn_addition", "ffn_product", "ffn_update", "ffn_addition"),
+    ),
+    "sandwich": (
+        {"norm": small.norm("layernorm", placement="sandwich")},
+        (*ATTENTION, "attn_update", "attn_addition", "ffn_product", "ffn_update", "ffn_addition"),
+    ),
+    "parallel": ({"topology": "parallel"}, (*ATTENTION, "ffn_product", "block_addition")),
+    "experts": ({"ffn": small.moe(7, 3, 2)}, (*IN_BLOCK, *EXPERTS, "ffn_addition")),
+    "crossing": (
+        {"cross_attention": True},
+        (*IN_BLOCK, *CROSS, "cross_addition", *FFN),
+    ),
+    "crossing, multiplied": (
+        {"cross_attention": True} | RESCALED,
+        (
+            *(*ATTENTION, "attn_update", "attn_addition"),
+            *(*CROSS, "cross_update", "cross_addition"),
+            *("ffn_product", "ffn_update", "ffn_addition"),
+        ),
+    ),
+}
+"""What is given beside attention and an ffn, and the identities of a block."""
+
+
+@pytest.mark.parametrize("arranged", IN_ORDER)
+def test_a_stack_has_its_identities_in_order_of_computation(arranged: str) -> None:
+    given, names = IN_ORDER[arranged]
+    blocks = [f"blocks.{layer}.{name}" for layer in (0, 1) for name in names]
+    identities = identities_of(trace(block(n_layers=2, **given)))
+    assert [one.name for one in identities] == ["embedding_sum", *blocks, "expansion"]
+    assert all(one.holds for one in identities[1:])
+
+
+def test_an_encoders_identities_come_first() -> None:
+    encoder = small.model(5, ffn=small.mlp(3)) | {"n_layers": 2}
+    names = list(found(block(cross_attention=True, encoder=encoder)))
+    theirs = [name for name in names if name.startswith("encoder.")]
+    assert names[: len(theirs)] == theirs
+    of_block = [*IN_BLOCK, *FFN]
+    assert theirs == [
+        "encoder.embedding_sum",
+        *(f"encoder.blocks.{layer}.{name}" for layer in (0, 1) for name in of_block),
+        "encoder.expansion",
+    ]
 
 
 def test_a_checked_identity_says_how_far_it_is_off() -> None:
@@ -78,11 +128,13 @@ def test_a_checked_identity_says_how_far_it_is_off() -> None:
 
 
 def block(select: list[Selected] | None = None, **given: object) -> Run:
-    """Attention and an ffn, pre-norm, unless given otherwise."""
-    parts = {"attention": small.attention(2, 3), "ffn": small.mlp(7), **given}
-    config = small.model(5, norm=small.norm("layernorm"), **parts)
+    """Attention and an ffn, pre-norm, unless given otherwise; four rows to cross to."""
+    parts = {"attention": small.attention(2, 3), "ffn": small.mlp(7)}
+    config = small.model(5, **{**parts, "norm": small.norm("layernorm"), **given})
     rows = np.random.default_rng(0).standard_normal((3, 5))
-    return small.run(config, small.drawn(config, 0), select=select, tensor=rows)
+    other = np.random.default_rng(1).standard_normal((4, 5))
+    memory = {"tensor": other} if config.get("cross_attention") else None
+    return small.run(config, small.drawn(config, 0), select=select, tensor=rows, memory=memory)
 
 
 def selected(*names: str, **where: tuple[int, ...]) -> list[Selected]:
@@ -112,20 +164,37 @@ def test_a_primary_stage_that_was_sliced_for_the_answer_is_checked_whole() -> No
 
 
 def test_what_was_patched_is_named_and_the_rest_is_checked() -> None:
-    run = block()
-    patches = {"blocks.0.attn.z": np.zeros_like}
-    patched = Run(
-        config=run.config,
-        weights=run.weights,
-        inputs=run.inputs,
-        selection=run.selection,
-        patches=patches,
-    )
-    identities = found(patched)
+    identities = found(replace(block(), patches={"blocks.0.attn.z": np.zeros_like}))
     assert identities["mixture"].reason == "patched: blocks.0.attn.z"
     assert identities["pattern_softmax"].holds is True
     assert identities["ffn_addition"].holds is True
     assert identities["expansion"].holds is True
+
+
+def test_what_was_patched_in_an_encoder_is_named_and_the_decoder_is_checked() -> None:
+    encoder = small.model(5, attention=small.attention(2, 3), ffn=small.mlp(3))
+    run = block(cross_attention=True, encoder=encoder)
+    identities = found(replace(run, patches={"encoder.blocks.0.ffn_out": np.zeros_like}))
+    for name in ("ffn_product", "ffn_addition"):
+        assert identities[f"encoder.blocks.0.{name}"].reason == "patched: encoder.blocks.0.ffn_out"
+    assert identities["encoder.expansion"].reason == "patched: encoder.blocks.0.ffn_out"
+    assert identities["ffn_product"].holds is True
+    assert identities["cross_mixture"].holds is True
+
+
+def test_experts_that_were_not_kept_are_named() -> None:
+    run = block(selected("ffn.expert_hidden", "ffn.expert_out"), ffn=small.moe(7, 3, 2))
+    assert found(run)["expert_product"].reason == "not kept: blocks.0.ffn.experts"
+    missing = "not kept: blocks.0.ffn.expert_weights, blocks.0.ffn_out"
+    assert found(run)["expert_sum"].reason == missing
+
+
+@pytest.mark.parametrize("placement", ["sandwich", "output"])
+def test_a_multiplied_norm_makes_the_update(placement: str) -> None:
+    norm = small.norm("rmsnorm", placement=placement)
+    identity = found(block(norm=norm, **RESCALED))["attn_update"]
+    assert identity.formula == "residual_multiplier · norm1_post.out = Δ_attn"
+    assert identity.holds is True
 
 
 def test_a_post_norm_stack_has_no_expansion_but_its_sums() -> None:
@@ -181,3 +250,43 @@ def test_rows_without_a_key_sum_to_nothing(mask: str) -> None:
     run = small.run(config, small.drawn(config, 0), tensor=rows, attention_mask=blind)
     assert found(run)["pattern_rows"].holds is True
     assert found(run)["pattern_softmax"].holds is True
+
+
+def test_rows_without_a_key_are_the_sinks_alone() -> None:
+    config = small.model(5, attention=small.attention(2, 3, sinks=True))
+    rows = np.random.default_rng(0).standard_normal((3, 5))
+    run = small.run(config, small.drawn(config, 0), tensor=rows, key_mask=[False] * 3)
+    assert small.stages_of(run)["attn.sink"].tolist() == [[1.0] * 3] * 2
+    assert found(run)["pattern_rows"].holds is True
+    assert found(run)["pattern_rows"].formula == "Σ_m A_nm + sink_n = 1, A >= 0"
+    assert found(run)["pattern_softmax"].holds is True
+
+
+@pytest.mark.parametrize("memory", [[False] * 4, [True, False, False, True]])
+def test_rows_without_a_row_of_the_memory_sum_to_nothing(memory: list[bool]) -> None:
+    run = block(cross_attention=True)
+    assert run.inputs.memory is not None
+    read = replace(run.inputs.memory, key_mask=np.array(memory))
+    blind = replace(run, inputs=replace(run.inputs, memory=read))
+    assert found(blind)["cross_pattern_rows"].holds is True
+    assert found(blind)["cross_pattern_softmax"].holds is True
+    unread = {**trace(blind).whole, "blocks.0.cross.pattern": np.zeros((2, 3, 4))}
+    again = identities_of(replace(trace(blind), whole=unread))
+    verdict = {one.name: one.holds for one in again}["blocks.0.cross_pattern_rows"]
+    assert verdict is not any(memory)
+
+
+def test_each_block_knows_its_own_queries_without_a_key() -> None:
+    # each query may attend to keys before it: with a window of one to none
+    pairs = np.tri(4, k=-1, dtype=bool)
+    own = {"scale": 0.5, "theta": None, "scaling": {"kind": "none"}}
+    layers = [{**own, "window": 1}, {**own, "window": 2}]
+    config = small.model(5, attention=small.attention(2, 3)) | {"n_layers": 2, "layers": layers}
+    rows = np.random.default_rng(0).standard_normal((4, 5))
+    traced = trace(small.run(config, small.drawn(config, 0), tensor=rows, attention_mask=pairs))
+    blind = {name: rows.tolist() for name, rows in traced.fully_masked.items()}
+    assert blind == {
+        "blocks.0.attn.pattern": [True] * 4,
+        "blocks.1.attn.pattern": [True, False, False, False],
+    }
+    assert all(one.holds for one in identities_of(traced) if one.name.endswith("pattern_rows"))

@@ -176,14 +176,97 @@ def test_an_identity_gain_is_1_with_its_offset_and_positions_are_0() -> None:
     assert not source(listed["pos_embed.W_pos"]).any()
 
 
+EXPERTS = config_of(
+    attention=small.attention(5, 3, sinks=True, qk_norm="full"),
+    ffn=small.moe(13, 4, 2, expert="gated", router_bias=True, d_shared=7, shared_gate=True)
+    | {"bias": {"in": True, "gate": True, "out": True}},
+    position={"kind": "t5_bias", "n_buckets": 8, "max_distance": 20, "bidirectional": True},
+    cross_attention=True,
+    token_types=3,
+    mlm_head=True,
+)
+
+
+def made_of(source: initial.Source, config: ModelConfig = EXPERTS) -> dict[str, Array]:
+    return {name: source(tensor) for name, tensor in tensors.tensors(config).items()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_expert_of_the_identity_is_one_by_itself(dtype: DType) -> None:
+    made = made_of(initial.identity(dtype, 0.0))
+    for name, eye in (("W_in", (11, 13)), ("W_gate", (11, 13)), ("W_out", (13, 11))):
+        assert made[f"blocks.0.ffn.{name}"].tolist() == [np.eye(*eye).tolist()] * 4
+    for name, eye in (("W_router", (11, 4)), ("W_shared_in", (11, 7)), ("W_shared_out", (7, 11))):
+        assert made[f"blocks.0.ffn.{name}"].tolist() == np.eye(*eye).tolist()
+    assert made["mlm_head.W"].tolist() == np.eye(11).tolist()
+    assert {values.dtype for values in made.values()} == {np.dtype(dtype)}
+    assert all(values.flags.c_contiguous for values in made.values())
+
+
+def test_the_identity_has_no_sinks_types_biases_or_relative_positions() -> None:
+    made = made_of(initial.identity("float64", 0.0))
+    for name in ("attn.sinks", "ffn.b_in", "ffn.b_gate", "ffn.b_out", "ffn.b_router"):
+        assert not made[f"blocks.1.{name}"].any(), name
+    assert not made["type_embed.W_type"].any()
+    assert not made["rel_bias.W_rel"].any()
+    assert made["blocks.0.attn.q_norm.weight"].tolist() == [[1.0] * 3] * 5
+
+
+def test_cross_attention_of_the_identity_is_that_of_the_self_attention() -> None:
+    made = made_of(initial.identity("float64", 0.0))
+    for name in ("W_Q", "W_K", "W_V", "W_O"):
+        assert made[f"blocks.0.cross.{name}"].tolist() == made[f"blocks.0.attn.{name}"].tolist()
+
+
+def test_an_encoders_identity_has_no_positions_or_types_either() -> None:
+    learned = {"kind": "learned", "n_positions": 7}
+    encoder = small.model(11, ffn=small.mlp(13), position=learned) | {"token_types": 2}
+    config = config_of(cross_attention=True, encoder=encoder)
+    made = made_of(initial.identity("float64", 0.0), config)
+    assert not made["encoder.pos_embed.W_pos"].any()
+    assert not made["encoder.type_embed.W_type"].any()
+    assert made["encoder.blocks.0.ffn.W_in"].tolist() == np.eye(11, 13).tolist()
+
+
+def test_seeded_experts_and_tables_have_the_documented_spread() -> None:
+    listed = tensors.tensors(EXPERTS)
+    fan_in = {
+        "blocks.0.ffn.W_in": 11,
+        "blocks.0.ffn.W_out": 13,
+        "blocks.0.ffn.W_router": 11,
+        "blocks.0.ffn.W_shared_out": 7,
+        "blocks.0.ffn.W_shared_weight": 11,
+        "blocks.0.cross.W_O": 5 * 3,
+        "type_embed.W_type": 11,
+        "rel_bias.W_rel": 1,
+        "mlm_head.W": 11,
+    }
+    source = initial.seeded(7, "float64", 0.0)
+    for name, numbers in fan_in.items():
+        made = source(listed[name]).reshape(-1)
+        expected = [unit(7, name, i) / math.sqrt(numbers) for i in range(made.size)]
+        # the product is rounded once or twice
+        assert made.tolist() == pytest.approx(expected, rel=4e-16, abs=1e-300), name
+    for name in ("blocks.0.attn.sinks", "blocks.0.ffn.b_router", "blocks.0.ffn.b_out"):
+        assert listed[name].role == "bias"
+        made = source(listed[name]).reshape(-1)
+        expected = [0.1 * unit(7, name, i) for i in range(made.size)]
+        assert made.tolist() == pytest.approx(expected, rel=4e-16, abs=1e-300), name
+
+
+def test_no_two_experts_are_seeded_alike() -> None:
+    made = made_of(initial.seeded(0, "float64", 0.0))["blocks.0.ffn.W_in"]
+    assert len({expert.tobytes() for expert in made}) == 4
+
+
 def test_identity_weights_are_those_of_the_toy_but_for_its_query_and_embedding() -> None:
     toy = folder.load(TOY)
-    source = initial.identity("float64", 0.0)
-    listed = tensors.tensors(toy.config)
+    stored, source = toy.source(), initial.identity("float64", 0.0)
     differ = [
         name
-        for name, stored in toy.values.items()
-        if not np.array_equal(stored, source(listed[name]))
+        for name, tensor in tensors.tensors(toy.config).items()
+        if not np.array_equal(stored(tensor), source(tensor))
     ]
     assert sorted(differ) == ["blocks.0.attn.W_Q", "embed.W_E"]
-    assert toy.values["blocks.0.attn.W_Q"].tolist() == [[[0.0, 1.0], [1.0, 0.0]]]
+    W_Q = stored(tensors.tensors(toy.config)["blocks.0.attn.W_Q"])
+    assert W_Q.tolist() == [[[0.0, 1.0], [1.0, 0.0]]]

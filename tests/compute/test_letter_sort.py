@@ -7,26 +7,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compute import selection, stages
+from compute import selection, weights
 from compute.checkpoints import folder
-from compute.selection import Scene
 from compute.trace import Run, trace
 from compute.types import DType, Inputs, Selected
+from compute.weights import ModelWeights
 
 FOLDER = Path(__file__).resolve().parents[2] / "models" / "letter-sort"
 MODEL = folder.load(FOLDER)
 SPLIT = json.loads((FOLDER / "split.json").read_text("utf-8"))
+WEIGHTS: dict[DType, ModelWeights] = {
+    dtype: weights.build(MODEL.config, MODEL.source(), dtype) for dtype in ("float32", "float64")
+}
 LAST = [Selected(name="logits", where={"position": (-1,)})]
 
 
 def logits(ids: np.ndarray, dtype: DType) -> np.ndarray:
     """(b, V): what the model says after the last letter of each row."""
-    lengths = stages.dimensions(MODEL.config, ids.shape[1], len(ids))
+    inputs = Inputs(token_ids=ids)
     run = Run(
         config=MODEL.config,
-        weights=folder.packed(MODEL, dtype),
-        inputs=Inputs(token_ids=ids),
-        selection=selection.resolve(LAST, Scene(MODEL.config, True, lengths)),
+        weights=WEIGHTS[dtype],
+        inputs=inputs,
+        selection=selection.resolve(LAST, selection.scene_for(MODEL.config, inputs)),
     )
     (made,) = trace(run).made
     return made.values[:, 0]

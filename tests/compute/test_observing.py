@@ -59,23 +59,42 @@ def test_a_stage_has_the_same_bits_whatever_else_is_kept(first: int, dtype: DTyp
     assert found == []
 
 
-def larger(h: int = 8, g: int = 2, n: int = 131, d: int = 96) -> Case:
+HEADS = small.attention(8, 16, n_kv_heads=2, mask="causal", bias=small.biases("q", "o"))
+ALONE = small.attention(1, 16, mask="causal")
+GATED = small.mlp(257, kind="gated", bias={"in": True, "gate": False, "out": True})
+EXPERTS = small.moe(257, 7, 3, expert="gated", d_shared=131, shared_gate=True)
+BIASED = small.moe(257, 7, 3, bias={"in": True, "gate": False, "out": True})
+CAPPED = HEADS | {"softcap": 5.0, "qk_norm": "full", "sinks": True}
+T5 = {"kind": "t5_bias", "n_buckets": 16, "max_distance": 64, "bidirectional": False}
+
+
+def of_width(**given: object) -> small.Config:
     """Wide enough for the blocked products and slabs that small models do not reach."""
-    heads = small.attention(h, 16, n_kv_heads=g, mask="causal", bias=small.biases("q", "o"))
-    gated = small.mlp(257, kind="gated", bias={"in": True, "gate": False, "out": True})
-    config = small.model(
-        d, attention=heads, ffn=gated, norm=small.norm("rmsnorm"), position=small.rope(16)
-    ) | {"n_layers": 2}
-    rows = np.random.default_rng(5).standard_normal((n, d))
-    return Case(0, config, small.drawn(config, 3), {"tensor": rows})
+    parts = {"attention": HEADS, "ffn": GATED, "norm": small.norm("rmsnorm")}
+    return small.model(96, **(parts | given)) | {"n_layers": 2}
+
+
+CROSSING = {"cross_attention": True, "residual_multiplier": 0.5}
+LARGER = {
+    "grouped heads": of_width(position=small.rope(16)),
+    "one head": of_width(attention=ALONE, position=small.rope(16)),
+    "experts": of_width(ffn=EXPERTS),
+    "experts with biases, parallel": of_width(ffn=BIASED) | {"topology": "parallel"},
+    "sandwich": of_width(attention=CAPPED, norm=small.norm("layernorm", placement="sandwich")),
+    "output": of_width(norm=small.norm("layernorm", placement="output"), position=T5),
+    "crossing": of_width() | CROSSING,
+    "encoder": of_width() | CROSSING | {"encoder": of_width(ffn=EXPERTS, position=T5)},
+}
 
 
 @DTYPES
-@pytest.mark.parametrize("heads", [(8, 2), (1, 1)])
-def test_a_wider_model_has_the_same_bits_whatever_else_is_kept(
-    heads: tuple[int, int], dtype: DType
-) -> None:
-    rng, case = np.random.default_rng(0), larger(*heads)
+@pytest.mark.parametrize("name", LARGER)
+def test_a_wider_model_has_the_same_bits_whatever_else_is_kept(name: str, dtype: DType) -> None:
+    rng, config = np.random.default_rng(0), LARGER[name]
+    inputs = {"tensor": np.random.default_rng(5).standard_normal((131, 96))}
+    if config.get("cross_attention"):
+        inputs["memory"] = {"tensor": np.random.default_rng(6).standard_normal((137, 96))}
+    case = Case(0, config, small.drawn(config, 3), inputs)
     full = runs.states(runs.run_of_case(case, dtype=dtype))
     for _ in range(12):
         names = [name for name in full if rng.random() < 0.15 and "head_out" not in name]
@@ -134,6 +153,21 @@ def test_the_posted_array_stays_its_owners(kind: str, dtype: DType) -> None:
         assert rows.tobytes() == bits
         assert rows.flags.writeable, names
         assert made.get("blocks.0.resid_pre", rows).tobytes() == bits
+
+
+@DTYPES
+@pytest.mark.parametrize("encodes", [False, True])
+def test_the_posted_memory_stays_its_owners(encodes: bool, dtype: DType) -> None:
+    encoder = small.model(5, ffn=small.mlp(7)) if encodes else None
+    config = small.model(5, attention=small.attention(2, 3), ffn=small.mlp(7))
+    config |= {"cross_attention": True, "encoder": encoder}
+    rows = np.random.default_rng(0).standard_normal((3, 5)).astype(dtype)
+    bits, inputs = rows.tobytes(), {"tensor": rows, "memory": {"tensor": rows}}
+    for name in ("cross.k", "resid_post", "*"):
+        select = [Selected(name=name)]
+        runs.states(runs.run_of(config, small.drawn(config, 0), inputs, dtype=dtype, select=select))
+        assert rows.tobytes() == bits
+        assert rows.flags.writeable
 
 
 def test_a_trace_does_not_follow_later_changes_of_the_posted_array() -> None:

@@ -8,7 +8,8 @@ from cases import small
 from compute import config_json, selection, stages
 from compute.errors import Fault, SelectionError
 from compute.selection import Scene, Selection
-from compute.types import Selected
+from compute.types import Inputs, Selected
+from oracle.configs import Case
 
 HEADS = small.attention(3, 2, n_kv_heads=3, d_value=5)
 RAW = small.model(11, attention=HEADS, ffn=small.mlp(13), norm=small.norm("layernorm"))
@@ -19,6 +20,10 @@ FFN_ONLY = small.model(11, ffn=small.mlp(13))
 def scene(raw: small.Config = STACK, batch: int | None = None, *, tokens: bool = False) -> Scene:
     config = config_json.from_json(raw)
     return Scene(config, tokens, stages.dimensions(config, 7, batch))
+
+
+def scene_of(case: Case) -> Scene:
+    return selection.scene_for(config_json.from_json(case.config), runs.inputs_of(case.inputs))
 
 
 def resolve(*asked: Selected | str, at: Scene | None = None) -> Selection:
@@ -46,14 +51,12 @@ def sliced(name: str, **where: tuple[int, ...]) -> Selected:
 def test_without_a_selection_every_primary_stage_that_exists_and_head_out_come_back() -> None:
     for seed in range(0, 500, 5):
         case = runs.case_of(seed)
-        config, tokens = config_json.from_json(case.config), "token_ids" in case.inputs
-        lengths = stages.dimensions(config, runs.shape_of(case)[-1], None)
-        found = selection.resolve(None, Scene(config, tokens, lengths))
+        at = scene_of(case)
+        found = selection.resolve(None, at)
         expected = [
             name
-            for name, stage in stages.in_order(config.n_layers)
-            if stage.absent(config, tokens) is None
-            and (not stage.derived or stage.name == "attn.head_out")
+            for name, stage in stages.in_order(at.config)
+            if at.absence(name) is None and (not stage.derived or "head_out" in stage.name)
         ]
         assert names(found) == expected
         assert found.absent == {}
@@ -120,10 +123,9 @@ def test_a_stage_only_a_wildcard_met_is_listed_with_the_reason() -> None:
 def test_wildcards_and_existing_stages_cover_the_default_answer() -> None:
     for seed in range(0, 200, 3):
         case = runs.case_of(seed)
-        config, tokens = config_json.from_json(case.config), "token_ids" in case.inputs
-        at = Scene(config, tokens, stages.dimensions(config, runs.shape_of(case)[-1], None))
+        at = scene_of(case)
         found = resolve("*", at=at)
-        every = {name for name, stage in stages.in_order(config.n_layers) if stage.by_default}
+        every = {name for name, stage in stages.in_order(at.config) if stage.by_default}
         assert {*names(found), *found.absent} == every
         assert names(found) == names(selection.resolve(None, at))
 
@@ -133,6 +135,128 @@ def test_u_is_refused_in_post_norm_with_the_reason() -> None:
     (fault,) = faults("U", at=scene(post))
     assert fault.code == "unknown_stage"
     assert fault.detail.startswith("U means norm1.out in pre-norm configs only.")
+
+
+# Blocks that differ.
+
+
+def own(window: int | None = None, theta: float | None = None) -> small.Config:
+    """What a block has of its own."""
+    return {"window": window, "scale": 0.5, "theta": theta, "scaling": {"kind": "none"}}
+
+
+MIXED = small.model(11, attention=HEADS, position=small.rope(2)) | {
+    "n_layers": 3,
+    "layers": [own(theta=1e4), own(), own(theta=1e6)],
+}
+STILL = MIXED | {"layers": [own(), own(), own()]}
+
+
+@pytest.mark.parametrize("spelled", ["attn.q_rot", "blocks.*.attn.q_rot", "hook_rot_q"])
+def test_a_name_for_all_blocks_gives_those_that_turn_and_lists_the_others(spelled: str) -> None:
+    found = resolve(spelled, at=scene(MIXED))
+    assert names(found) == ["blocks.0.attn.q_rot", "blocks.2.attn.q_rot"]
+    assert list(found.absent) == ["blocks.1.attn.q_rot"]
+    assert "rotates nothing" in found.absent["blocks.1.attn.q_rot"]
+
+
+def test_a_block_that_does_not_turn_is_refused_by_its_name() -> None:
+    (fault,) = faults("blocks.1.attn.q_rot", at=scene(MIXED))
+    assert (fault.code, fault.place) == ("stage_absent", (0,))
+    assert fault.expected == "position.kind is rope and the block turns (its theta is a number)"
+    assert names(resolve("blocks.2.attn.q_rot", at=scene(MIXED))) == ["blocks.2.attn.q_rot"]
+
+
+def test_a_name_that_no_block_has_is_refused() -> None:
+    (fault,) = faults("attn.k_rot", at=scene(STILL))
+    assert fault.code == "stage_absent"
+
+
+def test_dots_are_of_the_queries_and_keys_that_meet_in_each_block() -> None:
+    config = config_json.from_json(MIXED)
+    found = resolve("attn.dots", at=scene(MIXED))
+    assert [selection.sources(wanted, config) for wanted in found.wanted] == [
+        ("blocks.0.attn.q_rot", "blocks.0.attn.k_rot"),
+        ("blocks.1.attn.q", "blocks.1.attn.k"),
+        ("blocks.2.attn.q_rot", "blocks.2.attn.k_rot"),
+    ]
+    normed = small.norm("rmsnorm")
+    raw = MIXED | {"attention": HEADS | {"qk_norm": "full"}, "norm": normed}
+    second = resolve("blocks.1.attn.dots", at=scene(raw)).wanted[0]
+    assert selection.sources(second, config_json.from_json(raw)) == (
+        "blocks.1.attn.q_norm",
+        "blocks.1.attn.k_norm",
+    )
+
+
+# An encoder.
+
+ENCODED = STACK | {
+    "cross_attention": True,
+    "vocab": 17,
+    "encoder": small.model(11, attention=small.attention(5, 2), ffn=small.mlp(13)),
+}
+
+
+def encoded(*, tokens: bool = False, memory_tokens: bool = False) -> Scene:
+    """Seven positions, four of them in the memory."""
+    ids, rows = np.zeros(7, np.int64), np.zeros((7, 11))
+    memory = Inputs(token_ids=ids[:4]) if memory_tokens else Inputs(tensor=rows[:4])
+    read = Inputs(token_ids=ids, memory=memory) if tokens else Inputs(tensor=rows, memory=memory)
+    return selection.scene_for(config_json.from_json(ENCODED), read)
+
+
+def test_a_bare_name_means_the_main_stack() -> None:
+    assert names(resolve("A", at=encoded())) == ["blocks.0.attn.pattern", "blocks.1.attn.pattern"]
+
+
+@pytest.mark.parametrize("spelled", ["encoder.A", "encoder.attn.pattern", "encoder.blocks.0.A"])
+def test_the_encoders_stages_are_asked_for_under_its_prefix(spelled: str) -> None:
+    assert names(resolve(spelled, at=encoded())) == ["encoder.blocks.0.attn.pattern"]
+
+
+def test_a_slice_of_the_encoder_is_of_its_own_lengths() -> None:
+    (wanted,) = resolve(sliced("encoder.A", head=(-1,), position=(-1,)), at=encoded()).wanted
+    assert wanted.where == {"h": (4,), "n": (3,)}
+    (fault,) = faults(sliced("encoder.A", position=(5,)), at=encoded())
+    assert (fault.code, fault.expected, fault.got) == ("index_out_of_range", "from -4 to 3", 5)
+
+
+def test_cross_attention_is_sliced_by_positions_of_the_source() -> None:
+    (wanted, _) = resolve(sliced("cross.pattern", source_position=(-1,)), at=encoded()).wanted
+    assert wanted.where == {"s": (3,)}
+    (fault,) = faults(sliced("blocks.0.cross.pattern", key_position=(0,)), at=encoded())
+    assert fault.expected == ["head", "position", "source_position"]
+
+
+def test_each_stack_embeds_what_its_own_input_says() -> None:
+    assert "embed" in names(resolve("*", at=encoded(tokens=True)))
+    assert "encoder.embed" in resolve("*", at=encoded(tokens=True)).absent
+    assert names(resolve("encoder.embed", at=encoded(memory_tokens=True))) == ["encoder.embed"]
+    (fault,) = faults("embed", at=encoded(memory_tokens=True))
+    assert fault.code == "stage_absent"
+
+
+def test_stages_of_the_encoder_come_before_those_of_the_stack() -> None:
+    found = names(resolve("blocks.0.resid_pre", "encoder.Z", "encoder.X", at=encoded()))
+    assert found == [
+        "encoder.blocks.0.resid_pre",
+        "encoder.blocks.0.resid_post",
+        "blocks.0.resid_pre",
+    ]
+
+
+def test_an_encoder_that_is_not_there_is_what_is_refused() -> None:
+    (fault,) = faults("encoder.A")
+    assert (fault.code, fault.place) == ("unknown_stage", (0,))
+    assert "This model has no encoder." in fault.detail
+
+
+def test_an_unknown_name_of_the_encoder_is_answered_with_close_ones() -> None:
+    (fault,) = faults("encoder.blocks.0.attn.patern", at=encoded())
+    assert "attn.pattern" in fault.detail
+    (fault,) = faults("encoder.blocks.3.A", at=encoded())
+    assert "0 to 0" in fault.detail
 
 
 # Faults.

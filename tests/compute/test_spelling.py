@@ -106,8 +106,11 @@ def test_a_star_in_a_part_meets_every_stage_of_that_part() -> None:
     assert list(meant("final_norm.*")) == [
         *("final_norm.scale", "final_norm.normalized", "final_norm.out")
     ]
-    assert list(meant("blocks.*.*_out")) == ["attn.head_out", "attn_out", "ffn_out"]
-    assert list(meant("blocks.0.mlp.hook_*")) == ["ffn.up", "ffn.hidden"]
+    assert list(meant("blocks.*.*_out")) == [
+        *("attn.head_out", "attn_out", "cross.head_out", "cross_out"),
+        *("ffn.expert_out", "ffn.shared_out", "ffn_out"),
+    ]
+    assert list(meant("blocks.0.mlp.hook_*")) == [*("ffn.experts", "ffn.up", "ffn.hidden")]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +146,99 @@ def test_a_last_part_alone_means_the_one_stage_that_has_it_or_nothing() -> None:
                 assert spelled[name] is stage
                 ends[name.rpartition(".")[2]].add(stage.name)
         for last, found in ends.items():
+            first = {name for name in found if not name.startswith(("cross.", "mlm_head."))}
             if last not in whole:
-                expected = stages.BY_NAME[min(found)] if len(found) == 1 else None
+                meaning = min(first or found)
+                expected = stages.BY_NAME[meaning] if len(first or found) == 1 else None
                 assert spelled.get(last) is expected, last
+
+
+# Two attentions, two stacks.
+
+CROSSING = stack(cross_attention=True)
+ENCODER = small.model(7, attention=small.attention(2, 3), ffn=small.mlp(5)) | {"n_layers": 3}
+ENCODED = stack(cross_attention=True, encoder=ENCODER)
+
+
+def in_stacks(spelled: str) -> dict[tuple[str, str], tuple[int, ...]]:
+    """(stack, stage) -> layers."""
+    return {(m.stack, m.stage.name): m.layers for m in spelling.meanings(spelled, ENCODED)}
+
+
+@pytest.mark.parametrize("last", ["q", "k", "v", "z", "scores", "pattern", "head_out"])
+def test_the_end_of_a_name_of_both_attentions_means_the_self_attention(last: str) -> None:
+    assert meant(last) == meant(last, CROSSING) == {f"attn.{last}": EVERY}
+    assert meant(f"cross.{last}", CROSSING) == {f"cross.{last}": EVERY}
+
+
+def test_the_end_of_a_name_of_the_ffn_and_the_masked_token_head_means_the_ffn() -> None:
+    with_head = stack(mlm_head=True)
+    for last in ("up", "hidden"):
+        assert meant(last, with_head) == {f"ffn.{last}": EVERY}
+        assert meant(f"mlm_head.{last}", with_head) == {f"mlm_head.{last}": (0,)}
+
+
+def test_symbols_are_of_the_self_attention() -> None:
+    for symbol, stage in (("A", "attn.pattern"), ("Q", "attn.q"), ("H", "attn.z")):
+        assert meant(symbol, CROSSING) == {stage: EVERY}
+    assert meant("cross_attentions", CROSSING) == {"cross.pattern": EVERY}
+
+
+def test_a_star_in_cross_attention_meets_its_stages() -> None:
+    cross = [name for name in OF_BLOCK if name.startswith("cross.")]
+    assert meant("cross.*", CROSSING) == dict.fromkeys(cross, EVERY)
+    assert set(meant("*.pattern", CROSSING)) == {"attn.pattern", "cross.pattern"}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        ("A", {("", "attn.pattern"): EVERY}),
+        ("attn.pattern", {("", "attn.pattern"): EVERY}),
+        ("blocks.1.A", {("", "attn.pattern"): (1,)}),
+        ("blocks.*.attn.z", {("", "attn.z"): EVERY}),
+        ("encoder.A", {("encoder.", "attn.pattern"): (0, 1, 2)}),
+        ("encoder.hook_resid_pre", {("encoder.", "resid_pre"): (0, 1, 2)}),
+        ("encoder.pattern", {("encoder.", "attn.pattern"): (0, 1, 2)}),
+        ("encoder.blocks.2.A", {("encoder.", "attn.pattern"): (2,)}),
+        ("encoder.blocks.*.attn.z", {("encoder.", "attn.z"): (0, 1, 2)}),
+        ("encoder.embed", {("encoder.", "embed"): (0,)}),
+        (
+            "*.attn.pattern",
+            {("encoder.", "attn.pattern"): (0, 1, 2), ("", "attn.pattern"): EVERY},
+        ),
+        ("*.1.attn.z", {("encoder.", "attn.z"): (1,), ("", "attn.z"): (1,)}),
+        ("encoder.blocks.3.A", {}),
+        ("encoder.encoder.A", {}),
+        ("encoder.", {}),
+        ("encoder", {}),
+        ("blocks.0.encoder.A", {}),
+        ("Encoder.A", {}),
+    ],
+)
+def test_a_name_means_the_main_stack_and_the_encoders_has_its_prefix(
+    spelled: str, expected: dict[tuple[str, str], tuple[int, ...]]
+) -> None:
+    assert in_stacks(spelled) == expected
+
+
+def test_a_star_alone_means_both_stacks_the_encoder_first() -> None:
+    found = list(in_stacks("*"))
+    assert found == [(stack, name) for stack in ("encoder.", "") for name in BY_DEFAULT]
+    assert list(in_stacks("encoder.*")) == [("encoder.", name) for name in BY_DEFAULT]
+    assert list(in_stacks("encoder.blocks.1")) == [("encoder.", name) for name in OF_BLOCK]
+
+
+def test_full_names_of_a_meaning_have_their_stack() -> None:
+    (meaning,) = spelling.meanings("encoder.A", ENCODED)
+    assert list(meaning.names()) == [f"encoder.blocks.{x}.attn.pattern" for x in range(3)]
+    assert meaning.outright
+
+
+def test_why_a_name_of_the_encoder_means_nothing() -> None:
+    assert spelling.why_unknown("encoder.A", STACK) == "This model has no encoder."
+    assert "0 to 2" in spelling.why_unknown("encoder.blocks.3.A", ENCODED)
+    assert "belongs to the model" in spelling.why_unknown("encoder.blocks.0.embed", ENCODED)
 
 
 # Why a spelling means nothing here.

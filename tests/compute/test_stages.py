@@ -7,10 +7,11 @@ import pytest
 
 import runs
 from cases import small
-from compute import config_json, stages
+from compute import config_json, selection, stages
 from compute.config import ModelConfig
 from compute.model import model
-from compute.types import Inputs, Selected
+from compute.selection import Scene
+from compute.types import AXES, DType, Inputs, Selected
 from oracle.configs import Case
 
 SEEDS = range(500)
@@ -21,9 +22,8 @@ def config_of(case: Case) -> ModelConfig:
     return config_json.from_json(case.config)
 
 
-def lengths_of(case: Case) -> dict[str, int]:
-    *batch, rows = runs.shape_of(case)
-    return stages.dimensions(config_of(case), rows, batch[0] if batch else None)
+def scene_of(case: Case) -> Scene:
+    return selection.scene_for(config_of(case), runs.inputs_of(case.inputs))
 
 
 def yielded(case: Case) -> list[str]:
@@ -41,31 +41,94 @@ def yielded(case: Case) -> list[str]:
 
 
 @CHUNKS
-def test_each_traced_shape_is_that_of_its_axes(first: int) -> None:
+def test_each_traced_array_is_that_of_its_axes(first: int) -> None:
     for seed in range(first, first + 100):
         case = runs.case_of(seed)
-        lengths = lengths_of(case)
-        batched = "b" in lengths
+        scene, expected = scene_of(case), {}
         traced = runs.states(runs.run_of_case(case, select=runs.every_stage(case)))
-        expected = {
-            name: tuple(lengths[axis] for axis in stages.axes_of(stages.find(name), batched))
-            for name in traced
-        }
+        for name in traced:
+            lengths = scene.lengths_of(name)
+            axes = stages.axes_of(stages.find(name), "b" in lengths)
+            expected[name] = tuple(lengths[axis] for axis in axes)
         assert {name: value.shape for name, value in traced.items()} == expected, seed
+
+
+DISTINCT = small.model(
+    29,
+    attention=small.attention(6, 7, n_kv_heads=3, d_value=11, qk_norm="head", sinks=True),
+    ffn=small.moe(17, 13, 5, expert="gated", d_shared=19, shared_gate=True),
+    norm=small.norm("rmsnorm"),
+    position=small.rope(4),
+) | {"cross_attention": True, "vocab": 31, "token_types": 8, "mlm_head": True}
+DISTINCT_ENCODER = small.model(
+    29,
+    attention=small.attention(10, 12, n_kv_heads=5, d_value=3, sinks=True),
+    ffn=small.moe(37, 41, 2, d_shared=43),
+    norm=small.norm("rmsnorm", placement="sandwich"),
+    position={"kind": "learned", "n_positions": 47},
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_axes_of_different_lengths_are_told_apart_in_both_stacks(dtype: DType) -> None:
+    b, n, s = 2, 23, 9
+    config = DISTINCT | {"encoder": DISTINCT_ENCODER}
+    run = small.run(
+        config,
+        small.drawn(config, 0),
+        dtype=dtype,
+        token_ids=np.zeros((b, n), int),
+        memory={"token_ids": np.zeros((b, s), int)},
+    )
+    axes = {
+        "": {"b": b, "n": n, "m": n, "s": s, "h": 6, "g": 3, "k": 7, "v": 11, "f": 17, "e": 13}
+        | {"c": 5, "d": 29, "p": 29, "V": 31, "1": 1},
+        "encoder.": {"b": b, "n": s, "m": s, "h": 10, "g": 5, "k": 12, "v": 3, "f": 37, "e": 41}
+        | {"c": 2, "d": 29, "1": 1},
+    }
+    for name, values in runs.states(run).items():
+        lengths = axes[stages.stack_of(name)]
+        letters = stages.axes_of(stages.find(name), True)
+        assert values.shape == tuple(lengths[letter] for letter in letters), name
+        assert values.dtype == ("int64" if name.endswith("ffn.experts") else dtype), name
 
 
 def test_the_equations_yield_the_stages_the_catalogue_has_for_a_config() -> None:
     for seed in SEEDS:
         case = runs.case_of(seed)
-        config, tokens = config_of(case), "token_ids" in case.inputs
+        scene = scene_of(case)
         expected = {
             name
-            for name, stage in stages.in_order(config.n_layers)
-            if not stage.derived and stage.absent(config, tokens) is None
+            for name, stage in stages.in_order(scene.config)
+            if not stage.derived and scene.absence(name) is None
         }
         names = yielded(case)
         assert set(names) == expected, seed
         assert len(names) == len(set(names)), seed
+
+
+def test_every_stage_of_the_catalogue_is_met_in_both_stacks_by_some_seed() -> None:
+    met: dict[str, set[str]] = {"": set(), stages.ENCODER: set()}
+    for seed in SEEDS:
+        scene = scene_of(runs.case_of(seed))
+        for name, _ in stages.in_order(scene.config):
+            if scene.absence(name) is None:
+                met[stages.stack_of(name)].add(stages.local_name(name))
+    every = set(stages.BY_NAME)
+    assert met[""] == every
+    readout = {name for name in every if name.startswith(("mlm_", "logits"))}
+    crossing = {name for name in every if name.startswith(("cross", "norm_cross", "resid_cross"))}
+    assert met[stages.ENCODER] == every - readout - crossing
+
+
+def test_an_encoders_stages_come_first_under_its_prefix() -> None:
+    config = config_json.from_json(DISTINCT | {"encoder": DISTINCT_ENCODER, "n_layers": 2})
+    names = [name for name, _ in stages.in_order(config)]
+    theirs = [name for name in names if name.startswith("encoder.")]
+    assert names[: len(theirs)] == theirs
+    assert "encoder.blocks.0.attn.z" in theirs
+    assert "encoder.blocks.1.attn.z" not in theirs
+    assert "blocks.1.attn.z" in names
 
 
 def test_a_derived_stage_exists_where_its_operands_do() -> None:
@@ -90,8 +153,7 @@ def test_no_spelling_means_two_stages_under_a_config() -> None:
 def test_each_stage_is_listed_once_with_axes_of_the_glossary() -> None:
     names = [stage.name for stage in stages.STAGES]
     assert len(names) == len(set(names))
-    lengths = {*"bnmdhgkvfV1"}
-    assert all(set(stage.axes) <= lengths for stage in stages.STAGES)
+    assert {letter for stage in stages.STAGES for letter in stage.axes} <= set(AXES)
 
 
 def test_names_and_layers_are_read_from_a_full_name() -> None:
@@ -100,6 +162,13 @@ def test_names_and_layers_are_read_from_a_full_name() -> None:
     assert stages.layer_of("blocks.11.attn.z") == 11
     assert stages.local_name("blocks.11.attn.z") == "attn.z"
     assert stages.find("blocks.11.attn.z") is z
+    assert stages.full_name(z, 11, "encoder.") == "encoder.blocks.11.attn.z"
+    assert stages.stack_of("encoder.blocks.11.attn.z") == "encoder."
+    assert stages.stack_of("blocks.11.attn.z") == ""
+    assert stages.layer_of("encoder.blocks.11.attn.z") == 11
+    assert stages.local_name("encoder.blocks.11.attn.z") == "attn.z"
+    assert stages.find("encoder.blocks.11.attn.z") is z
+    assert stages.local_name("encoder.embed") == "embed"
     assert stages.layer_of("logits") is None
     assert stages.local_name("final_norm.out") == "final_norm.out"
 
@@ -123,12 +192,20 @@ def means(spelling: str, config: small.Config) -> str:
 
 GATED = {"kind": "gated", "bias": {"in": False, "gate": False, "out": False}}
 
+EXPERTS = small.moe(7, 3, 2)
+
 
 @pytest.mark.parametrize(
     ("spelling", "config", "stage"),
     [
         ("hook_resid_mid", both(), "resid_mid"),
         ("hook_resid_mid", both(placement="post"), "attn_sum"),
+        ("hook_resid_mid", both(placement="sandwich"), "resid_mid"),
+        ("hook_resid_post", both(placement="output"), "resid_post"),
+        ("U", both(placement="sandwich"), "norm1.out"),
+        ("ln1_post.hook_normalized", both(placement="sandwich"), "norm1_post.normalized"),
+        ("ln2_post.hook_scale", both(placement="output"), "norm2_post.scale"),
+        ("mlp.hook_expert_indices", both(**EXPERTS), "ffn.experts"),
         ("hook_resid_post", both(), "resid_post"),
         ("hook_resid_post", both(placement="post"), "ffn_sum"),
         ("hook_normalized_resid_post", both(placement="post"), "resid_post"),
@@ -163,7 +240,7 @@ def test_the_final_norm_has_an_alias_too() -> None:
 
 
 def test_inputs_say_how_long_they_are() -> None:
-    case = next(case for case in map(runs.case_of, SEEDS) if len(runs.shape_of(case)) == 2)
-    inputs = Inputs(**case.inputs)
-    assert (inputs.batch, inputs.positions) == runs.shape_of(case)
+    case = next(case for case in map(runs.case_of, SEEDS) if len(runs.shape_of(case.inputs)) == 2)
+    inputs = runs.inputs_of(case.inputs)
+    assert (inputs.batch, inputs.positions) == runs.shape_of(case.inputs)
     assert Inputs(tensor=np.zeros((3, 5))).batch is None

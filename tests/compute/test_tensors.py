@@ -139,6 +139,95 @@ def test_roles_and_fan_in_are_those_of_the_products() -> None:
     assert listed["unembed.W_U"].role == "matrix"
     assert listed["blocks.0.norm1.weight"].role == "gain"
     for name, tensor in listed.items():
-        assert (tensor.role == "bias") == (".b_" in name or name.endswith(".bias")), name
+        assert (tensor.role == "bias") == is_bias(name), name
     assert listed["blocks.0.attn.W_K"].words == ("kv_head", "d_model", "d_head")
     assert all(word in AXES.values() for tensor in listed.values() for word in tensor.words)
+
+
+def is_bias(name: str) -> bool:
+    return ".b_" in name or name.endswith((".bias", ".b", ".sinks"))
+
+
+def test_roles_and_fan_in_of_experts_tables_and_heads() -> None:
+    heads = small.attention(6, 5, n_kv_heads=2, d_value=7, qk_norm="full", sinks=True)
+    experts = small.moe(13, 9, 4, expert="gated", router_bias=True, d_shared=17, shared_gate=True)
+    buckets = {"kind": "t5_bias", "n_buckets": 8, "max_distance": 20, "bidirectional": True}
+    parts = {"attention": heads, "ffn": experts, "norm": small.norm("layernorm")}
+    above = {"vocab": 19, "token_types": 3, "mlm_head": True, "cross_attention": True}
+    raw = small.model(11, **parts, position=buckets) | above
+    listed = tensors.tensors(config_json.from_json(raw))
+    expected = {
+        "blocks.0.ffn.W_in": ((9, 11, 13), ("expert", "d_model", "d_ff"), 11),
+        "blocks.0.ffn.W_gate": ((9, 11, 13), ("expert", "d_model", "d_ff"), 11),
+        "blocks.0.ffn.W_out": ((9, 13, 11), ("expert", "d_ff", "d_model"), 13),
+        "blocks.0.ffn.W_router": ((11, 9), ("d_model", "expert"), 11),
+        "blocks.0.ffn.W_shared_in": ((11, 17), ("d_model", "d_shared"), 11),
+        "blocks.0.ffn.W_shared_out": ((17, 11), ("d_shared", "d_model"), 17),
+        "blocks.0.ffn.W_shared_weight": ((11, 1), ("d_model", "1"), 11),
+        "blocks.0.cross.W_Q": ((6, 11, 5), ("head", "d_model", "d_head"), 11),
+        "blocks.0.cross.W_O": ((6, 7, 11), ("head", "d_value", "d_model"), 42),
+        "type_embed.W_type": ((3, 11), ("token_type", "d_model"), 11),
+        "rel_bias.W_rel": ((8, 6), ("bucket", "head"), 1),
+        "mlm_head.W": ((11, 11), ("d_model", "d_mlm_head"), 11),
+        "blocks.0.attn.sinks": ((6,), ("head",), 11),
+        "blocks.0.attn.k_norm.weight": ((2, 5), ("kv_head", "d_head"), 11),
+    }
+    found = {name: (t.shape, t.words, t.fan_in) for name, t in listed.items() if name in expected}
+    assert found == expected
+    assert {listed[name].role for name in ("type_embed.W_type", "rel_bias.W_rel")} == {"table"}
+    for name, tensor in listed.items():
+        assert (tensor.role == "bias") == is_bias(name), name
+
+
+def mixtral() -> ModelConfig:
+    """Mixtral 8x7B: a Llama of width 4096 with eight experts, two for each token."""
+    experts = small.moe(14336, 8, 2, expert="gated", activation="silu")
+    return llama(8, 0, n_layers=32, vocab=32000, ffn=experts, **WHOLE)
+
+
+def t5_small() -> ModelConfig:
+    """T5 small, version 1.0: both stacks six blocks of width 512, readout tied."""
+    heads = small.attention(8, 64, scale=1.0)
+    ffn = small.mlp(2048, activation="relu", bias=NO_BIAS)
+
+    def stack(*, bidirectional: bool) -> small.Config:
+        buckets = {"kind": "t5_bias", "n_buckets": 32, "max_distance": 128}
+        position = buckets | {"bidirectional": bidirectional}
+        parts = {"attention": heads, "ffn": ffn, "norm": small.norm("rmsnorm")}
+        return small.model(512, position=position, **parts) | {"n_layers": 6, **WHOLE}
+
+    above = {"vocab": 32128, "tied": True, "cross_attention": True}
+    encoder = stack(bidirectional=True)
+    return config_json.from_json(stack(bidirectional=False) | above | {"encoder": encoder})
+
+
+def bert_base() -> ModelConfig:
+    """BERT base with its masked-token head: post-norm, token types, readout tied."""
+    above = {"vocab": 30522, "tied": True, "unembed_bias": True, "token_types": 2}
+    above |= {"embed_norm": True, "mlm_head": True, "n_layers": 12}
+    position = {"kind": "learned", "n_positions": 512}
+    return gpt2(position=position, norm=small.norm("layernorm", placement="post"), **above)
+
+
+@pytest.mark.parametrize(
+    ("config", "total"),
+    [
+        (mixtral(), 46_702_792_704),
+        (t5_small(), 60_506_624),
+        (bert_base(), 109_514_298),
+    ],
+    ids=["Mixtral 8x7B", "T5 small", "BERT base"],
+)
+def test_published_models_of_other_arrangements_have_their_number_of_parameters(
+    config: ModelConfig, total: int
+) -> None:
+    assert tensors.parameter_counts(config)["total"] == total
+
+
+def test_an_encoders_tensors_come_first_and_share_the_embedding() -> None:
+    names = list(tensors.tensors(t5_small()))
+    assert names[0] == "encoder.rel_bias.W_rel"
+    assert names.index("encoder.final_norm.weight") < names.index("embed.W_E")
+    assert "encoder.embed.W_E" not in names
+    assert "blocks.5.cross.W_O" in names
+    assert "encoder.blocks.5.cross.W_O" not in names

@@ -74,6 +74,67 @@ def test_finite_numbers_may_overflow_in_derived_stages_without_a_warning(
     assert np.isposinf(made[derived]).all()
 
 
+# Patches in other arrangements.
+
+
+def arranged(
+    config: small.Config, patches: Mapping[str, object], select: list[str]
+) -> dict[str, Array]:
+    """Stages of a run on three rows, with four rows to cross to."""
+    rng = np.random.default_rng(0)
+    inputs: dict[str, object] = {"tensor": rng.standard_normal((3, 5))}
+    if config.get("cross_attention"):
+        inputs["memory"] = {"tensor": rng.standard_normal((4, 5))}
+    run = runs.run_of(
+        config,
+        small.drawn(config, 0),
+        inputs,
+        select=[Selected(name=name) for name in select],
+        patches=patches,
+    )
+    return runs.states(run)
+
+
+EXPERTS = small.model(5, ffn=small.moe(7, 3, 1))
+
+
+def test_tokens_go_to_the_experts_a_patch_says() -> None:
+    def second(experts: Array) -> Array:
+        return np.ones_like(experts)
+
+    made = arranged(EXPERTS, {"blocks.0.ffn.experts": second}, ["ffn.experts", "ffn_out"])
+    assert made["blocks.0.ffn.experts"].tolist() == [[1]] * 3
+    named = small.drawn(EXPERTS, 0)
+    alone = {n: W[[1]] if n.split(".")[-1] in ("W_in", "W_out") else W for n, W in named.items()}
+    alone["blocks.0.ffn.W_router"] = named["blocks.0.ffn.W_router"][:, [1]]
+    one = small.model(5, ffn=small.moe(7, 1, 1))
+    rows = np.random.default_rng(0).standard_normal((3, 5))
+    expected = small.stages_of(small.run(one, alone, tensor=rows))["ffn_out"]
+    small.close(made["blocks.0.ffn_out"], expected, atol=1e-15)
+
+
+def test_an_expert_of_no_weight_adds_nothing() -> None:
+    made = arranged(EXPERTS, {"blocks.0.ffn.expert_weights": np.zeros_like}, ["ffn_out"])
+    assert not made["blocks.0.ffn_out"].any()
+
+
+def test_a_patched_raw_output_is_what_is_multiplied() -> None:
+    config = small.model(5, ffn=small.mlp(7)) | {"residual_multiplier": 0.5}
+    made = arranged(config, {"blocks.0.ffn.out_raw": np.ones_like}, ["ffn_out"])
+    assert made["blocks.0.ffn_out"].tolist() == [[0.5] * 5] * 3
+
+
+def test_a_patched_memory_is_what_cross_attention_reads() -> None:
+    encoder = small.model(5, ffn=small.mlp(3))
+    config = small.model(5, attention=small.attention(2, 3), ffn=small.mlp(7))
+    config |= {"cross_attention": True, "encoder": encoder}
+    patches = {"encoder.blocks.0.resid_post": np.zeros_like}
+    made = arranged(config, patches, ["cross.k", "cross.head_out", "resid_cross", "resid_mid"])
+    assert not made["blocks.0.cross.k"].any()
+    assert not made["blocks.0.cross.head_out"].any()
+    assert made["blocks.0.resid_cross"].tolist() == made["blocks.0.resid_mid"].tolist()
+
+
 # Queries without a key.
 
 
@@ -86,5 +147,23 @@ def test_a_run_says_which_queries_have_no_key() -> None:
         key_mask=[[False, True, True], [True, True, True]],
     )
     found = trace(run).fully_masked
-    assert found is not None
-    assert found.tolist() == [[[True, False, False]], [[False] * 3]]
+    assert list(found) == ["blocks.0.attn.pattern"]
+    assert found["blocks.0.attn.pattern"].tolist() == [[[True, False, False]], [[False] * 3]]
+
+
+def test_a_run_says_so_of_each_pattern() -> None:
+    encoder = small.model(5, attention=small.attention(2, 3, mask="causal"))
+    config = small.model(5, attention=small.attention(2, 3), ffn=small.mlp(7))
+    config |= {"cross_attention": True, "encoder": encoder, "n_layers": 2}
+    run = small.run(
+        config,
+        small.values(config, {}),
+        tensor=np.zeros((3, 5)),
+        memory={"tensor": np.zeros((2, 5)), "key_mask": [False, False]},
+    )
+    found = {name: rows.tolist() for name, rows in trace(run).fully_masked.items()}
+    assert found == {
+        "blocks.0.cross.pattern": [True] * 3,
+        "blocks.1.cross.pattern": [True] * 3,
+        "encoder.blocks.0.attn.pattern": [True] * 2,
+    }

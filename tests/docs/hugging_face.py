@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[type, type, dict[str, Any]]] = {
     ),
     "BERT": (
         transformers.BertConfig,
-        transformers.BertModel,
+        transformers.BertForMaskedLM,
         {
             "hidden_size": 4,
             "num_attention_heads": 2,
@@ -38,6 +38,7 @@ FAMILIES: dict[str, tuple[type, type, dict[str, Any]]] = {
             "hidden_act": "gelu",
             "layer_norm_eps": 1e-12,
             "max_position_embeddings": 5,
+            "type_vocab_size": 2,
             "vocab_size": 7,
         },
     ),
@@ -61,6 +62,7 @@ FAMILIES: dict[str, tuple[type, type, dict[str, Any]]] = {
     ),
 }
 TOKENS = [[3, 1, 4, 1]]
+TYPES = [[0, 0, 1, 1]]
 
 
 def main() -> None:
@@ -78,11 +80,14 @@ def reference(family: str) -> dict[str, Any]:
     model = model_type(config).double().eval()
     fill(model)
     with torch.no_grad():
-        out = model(torch.tensor(TOKENS), output_hidden_states=True, output_attentions=True)
+        types = {"token_type_ids": torch.tensor(TYPES)} if family == "BERT" else {}
+        ids = torch.tensor(TOKENS)
+        out = model(ids, **types, output_hidden_states=True, output_attentions=True)
     return {
         "config": sizes,
         "stored": {name: value.tolist() for name, value in model.state_dict().items()},
         "token_ids": TOKENS[0],
+        "token_types": TYPES[0] if family == "BERT" else None,
         "hidden_states": [rounded(state[0]) for state in out.hidden_states],
         "attentions": [rounded(pattern[0]) for pattern in out.attentions],
         "logits": rounded(out.logits[0]) if "logits" in out else None,

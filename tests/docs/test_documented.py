@@ -7,18 +7,15 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from compute import _identity_routes, config, tensors
+from compute import _identity_routes, config, config_json, tensors
 from compute.stages import STAGES, Stage
 from compute.types import EditOp
-from schemas.answers import TraceAnswer
-from schemas.config import (
-    AttentionAsked,
-    ConfigAsked,
-    FfnAsked,
-    NormAsked,
-    PositionAsked,
-)
-from schemas.inputs import InputAsked
+from oracle.configs import random_case
+from schemas.answers import InputAnswer, ModelAnswer, TraceAnswer, WeightsAnswer
+from schemas.config import ConfigAsked, EncoderAsked
+from schemas.inputs import InputAsked, MemoryAsked
+from schemas.positions import LayerAsked, PositionAsked, RopeScalingAsked
+from schemas.sublayers import AttentionAsked, FfnAsked, NormAsked
 from schemas.trace import TraceRequest
 from schemas.weights import WeightsAsked
 from service.app import create_app
@@ -39,16 +36,28 @@ def test_stage_is_documented(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [ConfigAsked, AttentionAsked, FfnAsked, NormAsked, PositionAsked, InputAsked, TraceRequest],
+    [
+        ConfigAsked,
+        EncoderAsked,
+        AttentionAsked,
+        FfnAsked,
+        NormAsked,
+        PositionAsked,
+        RopeScalingAsked,
+        LayerAsked,
+        InputAsked,
+        MemoryAsked,
+        TraceRequest,
+    ],
 )
 def test_request_key_is_documented(model: type[BaseModel]) -> None:
     for name in model.model_fields:
         assert re.search(rf"[`.\"]{name}[`\".]", TRACE), name
 
 
-CHOICES = (config.AttentionKind, config.MaskKind, config.FfnKind, config.ActivationName,
-           config.NormKind, config.Placement, config.PositionKind, config.Pairing,
-           config.AlibiRule)  # fmt: skip
+CHOICES = (config.AttentionKind, config.MaskKind, config.QkNorm, config.FfnKind, config.ExpertKind,
+           config.ActivationName, config.NormKind, config.Placement, config.PositionKind,
+           config.Pairing, config.ScalingKind, config.AlibiRule, config.Topology)  # fmt: skip
 
 
 def test_choices_of_a_config_are_documented() -> None:
@@ -64,27 +73,27 @@ def test_weights_keys_and_operations_are_documented() -> None:
 
 
 def test_every_tensor_is_documented() -> None:
-    bias = config.AttentionBias(q=True, k=True, v=True, o=True)
-    full = config.ModelConfig(
-        d_model=4,
-        n_layers=1,
-        attention=config.attention_config(4, 2, bias=bias),
-        ffn=config.ffn_config(4, "gated"),
-        norm=config.NormConfig(),
-        position=config.position_config("learned", 2, n_positions=3),
-        vocab=5,
-        tied=False,
-        unembed_bias=True,
-        final_norm=True,
-    )
-    for name in tensors.tensors(full):
-        last = name.rpartition(".")[2]
-        assert re.search(rf"`[^`]*\.?{last}`", WEIGHTS), name
+    told = {name for line in re.findall(r"^\| (`.*?) \|", WEIGHTS, re.M) for name in _names(line)}
+    assert told == set(tensors.EXISTS)
+
+
+def _names(cell: str) -> list[str]:
+    """`a.b`, `.c`, `d`: the full names that a cell of the table means, without stack and block."""
+    first, *others = re.findall("`([^`]+)`", cell)
+    full = first.removeprefix("blocks.{l}.")
+    parts = full.rpartition(".")
+    names = [full]
+    for other in others:
+        names.append(f"{parts[0]}.{other.removeprefix('.')}")
+    return names
 
 
 def test_key_of_an_answer_is_documented() -> None:
     for name in TraceAnswer.__annotations__:
         assert f"`{name}`" in TRACE, name
+    for part in (ModelAnswer, WeightsAnswer, InputAnswer):
+        for name in part.__annotations__:
+            assert re.search(rf"\b{name}\b", TRACE), name
 
 
 def test_route_is_documented() -> None:
@@ -95,10 +104,11 @@ def test_route_is_documented() -> None:
 
 
 def test_identity_is_documented() -> None:
-    for name in re.findall(
-        r'(?:Route\(|_sum\()\s*"([a-z_]+)"', Path(_identity_routes.__file__).read_text()
-    ):
-        assert name in TRACE, name
+    configs = [config_json.from_json(random_case(seed).config) for seed in range(60)]
+    names = {route.name for each in configs for route in _identity_routes.in_block(each)}
+    assert len(names) > 15
+    for name in sorted(names | {"embedding_sum", "expansion"}):
+        assert re.search(rf"\b{name}\b", TRACE), name
 
 
 def test_design_marks_the_folders_that_are_still_to_come() -> None:
@@ -110,3 +120,21 @@ def test_design_marks_the_folders_that_are_still_to_come() -> None:
     for name, after in folders.items():
         to_come = "(to come)" in after.replace("sizing (to come)", "")
         assert (DOCS.parent / name).is_dir() is not to_come, name
+
+
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_link_of_a_page_leads_to_a_page_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", page.read_text("utf-8")):
+        path, _, heading = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        assert not heading or heading in _headings(there), target
+
+
+def _headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}

@@ -17,13 +17,42 @@ from service.app import create_app
 from service.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "trace.md").read_text("utf-8")
-REQUEST, ANSWER, PACKED = (
+REQUEST, ANSWER, TWO_STACKS, PACKED = (
     orjson.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)
 )
 
 
 def test_request_of_the_page_gets_the_answer_of_the_page() -> None:
     assert near(_of(ANSWER, _answer(REQUEST)), ANSWER)
+
+
+def test_tensors_of_encoder_and_decoder_have_the_shapes_of_the_page() -> None:
+    tensors = _answer(TWO_STACKS)["tensors"]
+    shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
+    patterns = [f"blocks.{layer}.cross.pattern" for layer in (0, 1)]
+    expected = {"encoder.blocks.0.resid_post": [3, 32]} | {name: [4, 2, 3] for name in patterns}
+    assert shapes == expected
+    assert tensors[patterns[0]]["axes"] == ["head", "position", "source_position"]
+    text = " ".join(PAGE.split())
+    assert "of shape `[4, 2, 3]` with axes head, position and source_position" in text
+    assert "`encoder.blocks.0.resid_post`, of shape `[3, 32]`" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"), [("attn.pattern", ""), ("encoder.attn.pattern", "encoder.")]
+)
+def test_bare_name_means_the_stack_that_the_page_says(name: str, stack: str) -> None:
+    assert "means the stage of the decoder's blocks alone" in PAGE
+    found = _answer(TWO_STACKS | {"select": [name]})["tensors"]
+    layers = range(1 if stack else 2)
+    assert list(found) == [f"{stack}blocks.{layer}.attn.pattern" for layer in layers]
+
+
+def test_resolved_config_of_an_answer_may_be_sent_again_as_told() -> None:
+    assert "it may be sent again as a config" in PAGE
+    first = _answer(TWO_STACKS)["model"]
+    again = _answer(TWO_STACKS | {"model": {"config": first["config"]}})["model"]
+    assert again["digest"] == first["digest"]
 
 
 def test_base64_of_the_page_is_the_row_of_the_page() -> None:

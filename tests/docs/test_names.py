@@ -1,5 +1,6 @@
 """docs/names.md: its tables have every name, and what they say of Hugging Face's files runs."""
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 
 from compute import config, config_json, tensors
 from compute.stages import STAGES
+from schemas.config import ConfigAsked
 from service.app import create_app
 from service.settings import Settings
 
@@ -37,31 +39,40 @@ def code(cell: str) -> str:
     return re.findall("`([^`]+)`", cell)[0]
 
 
-def full_config() -> config.ModelConfig:
-    """One that has every tensor, with axes of different lengths."""
-    bias = config.AttentionBias(q=True, k=True, v=True, o=True)
-    return config.ModelConfig(
-        d_model=13,
-        n_layers=1,
-        attention=config.attention_config(13, 6, n_kv_heads=2, d_head=5, d_value=7, bias=bias),
-        ffn=config.ffn_config(13, "gated", d_ff=11),
-        norm=config.NormConfig(),
-        position=config.position_config("learned", 5, n_positions=3),
-        vocab=17,
-        tied=False,
-        unembed_bias=True,
-        final_norm=True,
-    )
+SIZES: dict[str, Any] = {"d_model": 13, "vocab": 17, "attention": {
+    "n_heads": 6, "n_kv_heads": 2, "d_head": 5, "d_value": 7, "bias": True, "sinks": True,
+    "qk_norm": "head"}}  # fmt: skip
+GATED = {"kind": "gated", "d_ff": 11}
+EXPERTS = {"kind": "moe", "d_ff": 11, "n_experts": 4, "top_k": 2, "bias": False,
+           "router_bias": True, "d_shared": 3, "shared_gate": True}  # fmt: skip
+LEARNED = {"kind": "learned", "n_positions": 3}
+ASKED = [
+    {"ffn": EXPERTS, "mlm_head": True, "token_types": 2, "embed_norm": True},
+    {"ffn": GATED, "position": LEARNED, "unembed_bias": True, "norm": {"placement": "sandwich"}},
+    {"ffn": GATED, "position": {"kind": "t5_bias", "n_buckets": 8}, "cross_attention": True},
+]
+"""Together they have every tensor; the last ones have an ffn without experts."""
+
+
+def every_tensor() -> dict[str, str]:
+    """Each tensor of a block and a stack -> its axes; several configs together have them all."""
+    found = {}
+    for asked in ASKED:
+        made = ConfigAsked.model_validate(SIZES | asked).to_compute()
+        found |= {name: " ".join(x.axes) for name, x in tensors.tensors(made).items()}
+    return found
 
 
 def test_every_tensor_has_its_axes_and_its_name_in_transformer_lens() -> None:
-    told = {code(row[0]): row[1:] for row in rows("Weights: TransformerLens")}
-    listed = tensors.tensors(full_config())
-    assert [name.replace("{l}", "0") for name in told] == list(listed)
+    told = {code(row[0]).replace("{l}", "0"): row[1:] for row in rows("Weights: TransformerLens")}
+    listed = every_tensor()
+    assert {name.removeprefix("blocks.0.") for name in listed} == set(tensors.EXISTS)
+    assert told.keys() == listed.keys()
     theirs = {"h": "n_heads", "g": "n_heads", "d": "d_model", "k": "d_head", "v": "d_head",
-              "f": "d_mlp", "V": "d_vocab", "n": "n_ctx"}  # fmt: skip
+              "f": "d_mlp", "V": "d_vocab", "n": "n_ctx", "t": "2", "r": "n_buckets",
+              "p": "d_model"}  # fmt: skip
     for name, (axes, _, other, other_axes) in told.items():
-        assert axes == " ".join(listed[name.replace("{l}", "0")].axes)
+        assert axes == listed[name]
         if other:
             expected = ", ".join(theirs[letter] for letter in axes.split())
             assert other_axes.replace("_out", "") == expected
@@ -78,21 +89,26 @@ def test_every_symbol_has_its_stage_and_its_equation() -> None:
 
 
 def test_every_field_of_a_config_and_every_activation_is_mapped() -> None:
-    parts = config_json.as_json(full_config()) | {"position": vars_of(config.PositionConfig)}
+    parts: dict[str, Any] = {"attention": config.AttentionConfig, "ffn": config.FfnConfig,
+             "norm": config.NormConfig, "position": config.PositionConfig}  # fmt: skip
     fields = [
-        f"{part}.{name}" if isinstance(value, dict) else part
-        for part, value in parts.items()
-        for name in (value if isinstance(value, dict) else [part])
-        if (part, name) not in {("attention", "kind"), ("window", "window")}
+        f"{field.name}.{inner.name}" if field.name in parts else field.name
+        for field in dataclasses.fields(config.ModelConfig)
+        for inner in dataclasses.fields(parts.get(field.name, ModelAlone))
+        if (field.name, inner.name) != ("attention", "kind")
     ]
     told = [code(row[0]) for row in rows("Config")]
-    assert sorted(told) == sorted(fields)
+    told_too = [name for row in rows("Config") for name in re.findall("`([^`]+)`", row[0])[1:]]
+    assert sorted([*told, *told_too]) == sorted(fields)
     activations = [code(row[0]) for row in rows("Config", 1)]
     assert sorted(activations) == sorted(get_args(config.ActivationName))
 
 
-def vars_of(part: type) -> dict[str, None]:
-    return dict.fromkeys(part.__dataclass_fields__)
+@dataclasses.dataclass
+class ModelAlone:
+    """A field of the model itself, no part: one name."""
+
+    itself: None = None
 
 
 def lengths(family: str) -> dict[str, int]:
@@ -102,7 +118,8 @@ def lengths(family: str) -> dict[str, int]:
     d, h = asked["d_model"], attention["n_heads"]
     g, k = attention.get("n_kv_heads", h), attention.get("d_head", d // h)
     n = asked["position"].get("n_positions", 0)
-    return {"d": d, "h": h, "g": g, "k": k, "f": asked["ffn"]["d_ff"], "V": asked["vocab"], "n": n}
+    t, f, V = asked.get("token_types", 0), asked["ffn"]["d_ff"], asked["vocab"]
+    return {"d": d, "h": h, "g": g, "k": k, "f": f, "V": V, "n": n, "t": t}
 
 
 def asked_config(family: str) -> dict[str, Any]:
@@ -158,8 +175,7 @@ def test_weights_of_hugging_face_become_ours_line_by_line(family: str) -> None:
     last = states.get("final_norm.out", states[f"blocks.{layers - 1}.resid_post"])
     close(reference["hidden_states"], [*streams, last])
     close(reference["attentions"], [states[f"blocks.{i}.attn.pattern"] for i in range(layers)])
-    if reference["logits"]:
-        close(reference["logits"], states["logits"])
+    close(reference["logits"], states["logits"])
 
 
 def close(theirs: object, ours: object) -> None:
@@ -168,17 +184,15 @@ def close(theirs: object, ours: object) -> None:
 
 def trace(family: str) -> dict[str, Any]:
     """Every stage of a run of the reference's model, as the service answers it."""
-    asked, given = asked_config(family), {"token_ids": REFERENCE[family]["token_ids"]}
-    if family == "BERT":  # its sum of three embeddings has a norm; what follows is posted
-        given = {"tensor": REFERENCE[family]["hidden_states"][0]}
-        asked |= {"position": {"kind": "none"}, "vocab": None}
+    asked = asked_config(family)
+    given = {key: REFERENCE[family].get(key) for key in ("token_ids", "token_types")}
     weights = {}
     for layer in range(asked["n_layers"]):
         weights |= converted(family, layer)
     given_tensors = {name: value.tolist() for name, value in weights.items()}
     request = {
         "model": {"config": asked, "weights": {"init": "zeros", "tensors": given_tensors}},
-        "input": given,
+        "input": {key: value for key, value in given.items() if value is not None},
         "dtype": "float64",
     }
     response = TestClient(create_app(Settings())).post("/v1/trace", json=request)

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 import numpy as np
 import orjson
 import pytest
+from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
 from near import near
@@ -39,7 +40,7 @@ def answer(block: str) -> dict[str, Any]:
     assert (command, flag, header, data) == ("curl", "-s", "-H", "-d")
     path = url.removeprefix("http://127.0.0.1:8000")
     name, _, value = content_type.partition(": ")
-    client = TestClient(create_app(Settings()))
+    client = TestClient(create_app(Settings(models=[ROOT / "tests" / "parity"])))
     response = client.post(path, content=body, headers={name: value})
     assert response.status_code == 200, response.text
     found: dict[str, Any] = orjson.loads(response.content)
@@ -52,8 +53,8 @@ def shown(row: object, text: str) -> bool:
 
 
 def test_readme_has_its_commands() -> None:
-    assert (len(CURLS), len(COMMANDS)) == (4, 3)
-    assert "scripts/serve\n" in BLOCKS
+    assert (len(CURLS), len(COMMANDS)) == (7, 3)
+    assert {"scripts/serve\n", "GLASSBLOCK_MODELS=tests/parity scripts/serve\n"} <= set(BLOCKS)
 
 
 def test_first_curl_shows_the_mixture_and_the_update() -> None:
@@ -105,6 +106,33 @@ def test_fourth_curl_without_none_reads_normalized_rows() -> None:
     assert not states["ffn_out"].any()
 
 
+def test_fifth_curl_shows_which_experts_each_token_goes_to() -> None:
+    tensors = answer(CURLS[4])["tensors"]
+    assert shown(tensors["blocks.0.ffn.experts"]["data"], README)
+    assert shown(tensors["blocks.0.ffn.expert_weights"]["data"][-1], README)
+
+
+def test_sixth_curl_shows_a_pattern_of_a_model_that_transformers_saved() -> None:
+    found = answer(CURLS[5])
+    (row,) = found["tensors"]["blocks.0.attn.pattern"]["data"][0]
+    assert shown(row, README)
+    theirs = load_file(ROOT / "tests" / "parity" / "gpt2" / "values.safetensors")
+    assert found["input"]["token_ids"] == theirs["plain/input_ids"][0, :3].tolist()
+    np.testing.assert_allclose(row, theirs["plain/float64/attn.0"][0, 0, 2, :3], rtol=1e-6)
+
+
+def test_seventh_curl_shows_the_same_weights_with_post_norm() -> None:
+    found = answer(CURLS[6])
+    own = answer(CURLS[6].replace(', "config": {"norm": {"placement": "post"}}', ""))
+    lengths, before = (
+        [each["tensors"][f"blocks.{layer}.resid_post"]["summary"]["norm"] for layer in range(3)]
+        for each in (found, own)
+    )
+    assert all(shown(row, README) for row in [*lengths, before[0], before[2]])
+    assert f"`next_token` still says `{found['next_token']['token']}`" in README
+    assert own["next_token"]["token"] == found["next_token"]["token"]
+
+
 Pasted = Callable[[str], subprocess.CompletedProcess[str]]
 
 
@@ -138,7 +166,7 @@ def test_commands_without_a_server_run(command: str) -> None:
 
 def test_pages_the_readme_names_are_there() -> None:
     for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+        assert (ROOT / target.partition("#")[0]).exists(), target
 
 
 @pytest.fixture

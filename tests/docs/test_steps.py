@@ -94,6 +94,35 @@ def test_fields_without_a_meaning_come_before_contradictions() -> None:
     assert pointers == ["/model/config/ffn/d_ff", "/model/config/norm/eps"]
 
 
+SIZES = {"d_model": 2, "attention": {"n_heads": 1}}
+CROSSED = {"config": SIZES | {"cross_attention": True}}
+TYPED = {"config": SIZES | {"token_types": 2}}
+ROWS = {"tensor": [[1, 2]]}
+CODES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "weights_cannot_serve": (
+        {"name": "letter-sort", "config": {"attention": {"sinks": True}}},
+        {"text": "ABCABC"},
+        "/model/config/attention/sinks",
+    ),
+    "no_tokenizer": ({"config": SIZES | {"vocab": 3}}, {"text": "A"}, "/input/text"),
+    "missing": (CROSSED, ROWS, "/input/memory"),
+    "no_cross_attention": ({"config": SIZES}, ROWS | {"memory": ROWS}, "/input/memory"),
+    "no_encoder": (CROSSED, ROWS | {"memory": {"token_ids": [1]}}, "/input/memory/token_ids"),
+    "no_token_types": ({"config": SIZES}, ROWS | {"token_types": [0]}, "/input/token_types"),
+    "out_of_token_types": (TYPED, ROWS | {"token_types": [2]}, "/input/token_types/0"),
+}
+"""A code of the page: a model and an input that get it, and where."""
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_code_of_the_page_is_told_at_its_place(code: str) -> None:
+    assert f"| `{code}` |" in ERRORS
+    model, given, pointer = CODES[code]
+    client = TestClient(create_app(Settings()))
+    problem = client.post("/v1/trace", json={"model": model, "input": given}).json()
+    assert [(x["pointer"], x["code"]) for x in problem["errors"]] == [(pointer, code)]
+
+
 def test_limit_is_told_alone() -> None:
     assert "A limit is told alone." in ERRORS
     request = deepcopy(MENDED)

@@ -17,6 +17,15 @@ def _edit(name: str, edit: dict[str, Any], at: str, code: str, says: str = "", *
     return asked(name, changes, {f"{_AT}{at}": code}, problem, says=says)
 
 
+_EVERYTHING = {
+    "/model/config/token_types": 2,
+    "/model/config/attention/sinks": True,
+    "/model/config/ffn": {"kind": "moe", "n_experts": 3, "top_k": 1, "d_shared": 5},
+    "/model/config/encoder": {"attention": {"n_heads": 1}, "position": {"kind": "t5_bias"}},
+    "/input/memory": {"tensor": [[1, 2, 3, 4]]},
+}
+"""Makes the good request one whose model has tensors of most kinds."""
+
 TENSORS = [
     *(
         _edit(f"edit of {name!r}", {"tensor": name}, "/tensor", "unknown_tensor", says)
@@ -29,6 +38,21 @@ TENSORS = [
             ("blocks.0.attn.pattern", "no such tensor"), (" ", "no such tensor"),
         ]
     ),
+    *(
+        _edit(f"edit of {name!r}", {"tensor": name}, "/tensor", "unknown_tensor", says)
+        for name, says in [
+            ("encoder.blocks.0.attn.W_O", "no such tensor"),
+            ("blocks.0.cross.W_O", "cross_attention is true"),
+            ("blocks.0.ffn.W_router", "ffn.kind is moe"),
+            ("blocks.0.attn.sinks", "attention.sinks is true"),
+            ("type_embed.W_type", "token_types is given"), ("mlm_head.W", "mlm_head is true"),
+            ("rel_bias.W_rel", "position.kind is t5_bias"),
+            ("embed_norm.weight", "embed_norm is true"),
+            ("blocks.0.norm1_post.weight", "norm.placement is sandwich or output"),
+        ]
+    ),
+    _edit("encoder's embedding, which is the model's", {"tensor": "encoder.embed.W_E"}, "/tensor",
+          "unknown_tensor", "", before={**_EVERYTHING, "/model/config/vocab": 5}),
     _edit("edit of an ffn that is off", {"tensor": _IN}, "/tensor", "unknown_tensor", "",
           before={"/model/config/ffn": {"kind": "none"}}),
     _edit("edit of attention that is off", {}, "/tensor", "unknown_tensor", "",
@@ -44,6 +68,30 @@ AXES = [
             (_O, "position", ""), (_O, "d_ff", ""), (_IN, "d_model", "d_ff"),
             ("blocks.0.attn.W_K", "head", "kv_head, d_model, d_head"),
             ("blocks.0.norm1.weight", "head", "d_model"),
+        ]
+    ),
+    *(
+        _edit(f"edit of {tensor} along {axis}", {"tensor": tensor, "where": {axis: [0]}},
+              f"/where/{axis}", "no_such_axis", says, before=_EVERYTHING)
+        for tensor, axis, says in [
+            ("blocks.0.ffn.W_in", "head", "expert, d_model, d_ff"),
+            ("blocks.0.ffn.W_router", "d_ff", "d_model, expert"),
+            ("blocks.0.ffn.W_shared_in", "expert", "d_model, d_shared"),
+            ("blocks.0.attn.sinks", "d_head", "head"),
+            ("blocks.0.cross.W_K", "head", "kv_head, d_model, d_head"),
+            ("type_embed.W_type", "vocabulary", "token_type, d_model"),
+            ("encoder.rel_bias.W_rel", "position", "bucket, head"),
+        ]
+    ),
+    *(
+        _edit(f"index {index} of {tensor}'s {axis}", {"tensor": tensor, "where": {axis: [index]}},
+              f"/where/{axis}/0", "index_out_of_range", says, before=_EVERYTHING)
+        for tensor, axis, index, says in [
+            ("blocks.0.ffn.W_out", "expert", 3, "0 to 2"),
+            ("blocks.0.ffn.W_shared_out", "d_shared", 5, "0 to 4"),
+            ("type_embed.W_type", "token_type", 2, "0 to 1"),
+            ("encoder.rel_bias.W_rel", "bucket", -33, "0 to 31"),
+            ("encoder.blocks.0.attn.W_O", "head", 1, "0 to 0"),
         ]
     ),
     *(

@@ -127,3 +127,54 @@ MASKS = [
           {"/input/position_ids": "shape_mismatch", _KEYS: "shape_mismatch",
            _PAIRS: "shape_mismatch"}, "invalid-input"),
 ]  # fmt: skip
+
+_TYPES, _MEMORY = "/input/token_types", "/input/memory"
+_TYPED = {"/model/config/token_types": 2}
+TYPES = [
+    asked("types for a config without", {_TYPES: [0, 1]}, "no_token_types", "invalid-input"),
+    asked("type beyond the table", {**_TYPED, _TYPES: [0, 2]},
+          {f"{_TYPES}/1": "out_of_token_types"}, "invalid-input"),
+    asked("types of another shape", {**_TYPED, _TYPES: [0]}, "shape_mismatch", "invalid-input"),
+    asked("type that is no number", {**_TYPED, _TYPES: [0, MARK]}, {f"{_TYPES}/1": "wrong_type"}),
+    asked("types three deep", {**_TYPED, _TYPES: [[[0]]]}, "rank_mismatch"),
+]  # fmt: skip
+
+_CROSSED = {"/model/config/cross_attention": True}
+_READER = {"/model/config/encoder": {"attention": {"n_heads": 2}}, "/model/config/vocab": 5}
+_ROWS = [[1, 2, 3, 4]]
+_one = partial(asked, faults={_MEMORY: "exactly_one"}, says="Give exactly one of")
+MEMORY = [
+    asked("memory that is text", {_MEMORY: MARK}, "model_type"),
+    asked("unknown key of a memory", {_MEMORY: {"tensor": _ROWS, MARK: 1}},
+          {f"{_MEMORY}/{MARK}": "extra_forbidden"}),
+    asked("memory of a memory", {_MEMORY: {"tensor": _ROWS, "memory": {"tensor": _ROWS}}},
+          {f"{_MEMORY}/memory": "extra_forbidden"}),
+    _one("nothing in a memory", {_MEMORY: {}}),
+    _one("ids and rows in a memory", {_MEMORY: {"tensor": _ROWS, "token_ids": [1]}}),
+    asked("special tokens of rows of a memory",
+          {_MEMORY: {"tensor": _ROWS, "special_tokens": True}}, "special_tokens"),
+    asked("memory that nothing reads", {_MEMORY: {"tensor": _ROWS}}, "no_cross_attention",
+          "invalid-input"),
+    asked("no memory to read", _CROSSED, {_MEMORY: "missing"}, "invalid-input"),
+    asked("memory of another width", {**_CROSSED, _MEMORY: {"tensor": [[1, 2]]}},
+          {f"{_MEMORY}/tensor": "shape_mismatch"}, "invalid-input"),
+    asked("ids in a memory without an encoder",
+          {**_CROSSED, "/model/config/vocab": 5, _MEMORY: {"token_ids": [1]}},
+          {f"{_MEMORY}/token_ids": "no_encoder"}, "invalid-input"),
+    asked("memory of another batch",
+          {**_CROSSED, "/input/tensor": [_ROWS, _ROWS], _MEMORY: {"tensor": [_ROWS] * 3}},
+          "shape_mismatch", "invalid-input"),
+    asked("ids of a memory beyond the vocabulary", {**_READER, _MEMORY: {"token_ids": [4, 5]}},
+          {f"{_MEMORY}/token_ids/1": "out_of_vocabulary"}, "invalid-input"),
+    asked("text in the memory of a config", {**_READER, _MEMORY: {"text": MARK}},
+          {f"{_MEMORY}/text": "no_tokenizer"}, "invalid-input", says="Only a named model"),
+    asked("key_mask that does not fit the memory",
+          {**_CROSSED, _MEMORY: {"tensor": _ROWS, "key_mask": [True, True]}},
+          {f"{_MEMORY}/key_mask": "shape_mismatch"}, "invalid-input"),
+    asked("number in a memory that overflows", {**_CROSSED, _MEMORY: {"tensor": [[1e39, 2, 3, 4]]}},
+          {f"{_MEMORY}/tensor/0/0": "overflow"}, "invalid-input"),
+    asked("4,097 rows of a memory", {**_CROSSED, _MEMORY: {"tensor": _ROWS * 4097}},
+          {f"{_MEMORY}/tensor": "beyond_limit"}, "beyond-limit", says="positions"),
+    asked("65 texts in a memory", {**_READER, _MEMORY: {"text": ["A"] * 65}},
+          {f"{_MEMORY}/text": "beyond_limit"}, "beyond-limit", says="batch"),
+]  # fmt: skip

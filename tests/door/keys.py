@@ -6,6 +6,7 @@ from door.case import EDIT, GONE, MARK, NUMBER, TOKENS, asked
 
 _CONFIG = "/model/config"
 _WEIGHTS = {"/model/weights": {"tensors": {}, "edits": [EDIT]}}
+_ENCODER = {f"{_CONFIG}/encoder": {"attention": {"n_heads": 2}}}
 _unknown = partial(asked, faults="extra_forbidden", says="There is no such key here.")
 
 OBJECTS = {
@@ -19,6 +20,11 @@ OBJECTS = {
     "ffn.bias": (f"{_CONFIG}/ffn/bias", {f"{_CONFIG}/ffn/bias": {"in": True}}),
     "norm": (f"{_CONFIG}/norm", {}),
     "position": (f"{_CONFIG}/position", {}),
+    "position.scaling": (f"{_CONFIG}/position/scaling", {f"{_CONFIG}/position": {"kind": "rope"}}),
+    "a layer": (f"{_CONFIG}/layers/0", {f"{_CONFIG}/layers": [{}]}),
+    "encoder": (f"{_CONFIG}/encoder", _ENCODER),
+    "encoder.attention": (f"{_CONFIG}/encoder/attention", _ENCODER),
+    "memory": ("/input/memory", {"/input/memory": {"tensor": [[1, 2, 3, 4]]}}),
     "weights": ("/model/weights", _WEIGHTS),
     "an edit": ("/model/weights/edits/0", _WEIGHTS),
     "input": ("/input", {}),
@@ -49,12 +55,12 @@ UNKNOWN = [
             ("the request", "0", "There is no such key here."),
             ("model", "d_model", "There is no such key here."),
             ("model", "path", "There is no such key here."),
-            ("config", "n_heads", "It belongs at /model/config/attention/n_heads."),
+            ("config", "n_heads", "It belongs at /model/config/attention/n_heads"),
             ("config", "d_modle", "Near it: d_model"),
             ("config", "model_type", "There is no such key here."),
             ("config", "dropout", "There is no such key here."),
             ("attention", "n_head", "Near it: n_heads"),
-            ("attention", "d_ff", "It belongs at /model/config/ffn/d_ff."),
+            ("attention", "d_ff", "It belongs at /model/config/ffn/d_ff"),
             ("attention.bias", "Q", "There is no such key here."),
             ("attention.bias", "in", "There is no such key here."),
             ("ffn", "act", "activation"),
@@ -63,6 +69,12 @@ UNKNOWN = [
             ("norm", "type", "There is no such key here."),
             ("position", "theta_base", "Near it: theta"),
             ("position", "base", "There is no such key here."),
+            ("position.scaling", "beta_fasts", "Near it: beta_fast"),
+            ("position.scaling", "type", "There is no such key here."),
+            ("a layer", "mask", "There is no such key here."),
+            ("encoder", "n_layer", "Near it: n_layers"),
+            ("memory", "tokens", "Near it: token_ids"),
+            ("memory", "memory", "It belongs at /input/memory."),
             ("weights", "tensor", "Near it: tensors"),
             ("an edit", "values", "Near it: value"),
             ("an edit", "head", "There is no such key here."),
@@ -106,8 +118,10 @@ _one = partial(asked, faults="exactly_one", says="Give exactly one of")
 ONE_OF = [
     _one("neither name nor config", {"/model": {}}),
     _one("weights alone", {"/model": {"weights": {"init": "zeros"}}}),
-    _one("name and config", {"/model/name": "letter-sort"}, faults={"/model": "exactly_one"},
-         says="A name stands alone."),
+    _one("name and preset", {"/model": {"name": "letter-sort", "preset": "gpt2"}},
+         faults={"/model": "exactly_one"}, says="A name and a preset do not go together."),
+    _one("name, preset and config", {"/model/name": "letter-sort", "/model/preset": "gpt2"},
+         faults={"/model": "exactly_one"}, says="A name and a preset do not go together."),
     _one("name and config, both null", {"/model": {"name": None, "config": None}}),
     _one("no input in input", {"/input": {}}),
     _one("masks alone", {"/input": {"key_mask": [True]}}),

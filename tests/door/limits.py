@@ -41,6 +41,12 @@ SIZES = [
     _of_config(
         "1,048,576 blocks", _config(n_layers=1 << 20), {_DEPTH: "beyond_limit"}, says="blocks"
     ),
+    _of_config(
+        "1,048,576 blocks of an encoder",
+        _config(encoder={"attention": {"n_heads": 1}, "n_layers": 1 << 20}),
+        {"/model/config/encoder": "beyond_limit"},
+        says="blocks",
+    ),
 ]
 
 _ROW = [{"name": "Z", "position": [-1]}]
@@ -88,6 +94,26 @@ WORK = [
     _limit("arithmetic of a long stack", {
         **_config(d_model=512, n_layers=60, ffn={"d_ff": 512}), "/input/token_ids": _ids(2000),
         "/select": _ROW}, says="work_flops"),
+    _limit("million experts", {
+        **_config(d_model=64, ffn={"kind": "moe", "n_experts": 1 << 20, "top_k": 1}),
+        "/select": _ROW}, says="memory_bytes"),
+    _limit("every expert of many for every token", {
+        **_config(d_model=256, ffn={"kind": "moe", "n_experts": 64, "top_k": 64}),
+        "/input/token_ids": _ids(4096), "/select": _ROW}),
+    _limit("million types of tokens", {
+        **_config(d_model=1024, token_types=1 << 20), "/select": _ROW}, says="memory_bytes"),
+    _limit("patterns of a long input across a long memory", {
+        **_config(d_model=64, attention={"n_heads": 64}, cross_attention=True),
+        "/input": {"token_ids": _ids(2048), "memory": {"tensor": [[1] * 64] * 4096}},
+        "/select": ["cross.pattern"]}, says="answer_elements"),
+    _limit("widest and deepest encoder", {
+        **_config(d_model=8192, encoder={"attention": {"n_heads": 1}, "n_layers": 63}),
+        "/input": {"token_ids": [0], "memory": {"token_ids": [0]}},
+        "/select": _ROW}, says="memory_bytes"),
+    _limit("arithmetic of an encoder of a long memory", {
+        **_config(d_model=1024, encoder={"attention": {"n_heads": 1}, "n_layers": 4}),
+        "/input": {"token_ids": [0], "memory": {"token_ids": _ids(4000)}},
+        "/select": _ROW}, says="work_flops"),
     _limit("logits of a large vocabulary", {
         **_config(d_model=64, vocab=100_000), "/input/token_ids": _ids(1000),
         "/select": ["logits"]}),
@@ -102,8 +128,8 @@ COUNTS = [
           says="at most 4096 keys"),
     asked("257 edits", {"/model/weights/edits": [EDIT] * 257}, "too_long", says="At most 256"),
     asked("1,001 selections", {"/select": ["A"] * 1001}, "too_long", says="At most 1000"),
-    asked("9 axis words", {"/model/weights/edits": [{**EDIT, "where": {str(i): [0] for i in
-          range(9)}}]}, {"/model/weights/edits/0/where": "too_many_keys"}, says="at most 8 keys"),
+    asked("17 axis words", {"/model/weights/edits": [{**EDIT, "where": {str(i): [0] for i in
+          range(17)}}]}, {"/model/weights/edits/0/where": "too_many_keys"}, says="at most 16 keys"),
     asked("8,193 indices", {"/select": [{"name": "A", "head": [0] * 8193}]},
           {"/select/0/head": "wrong_length"}, says="From 1 to 8192"),
     asked("65,537 letters", {"/input/text": "A" * 65537}, "text_too_long", base=LETTERS,

@@ -5,6 +5,12 @@ from collections.abc import Mapping
 from door.case import MARK, TOKENS, Case, asked
 
 _NONE = {"kind": "none"}
+_CROSSED = {
+    "/model/config/cross_attention": True,
+    "/input/memory": {"tensor": [[1, 2, 3, 4]] * 3},
+}
+_ENCODER = {**_CROSSED, "/model/config/encoder": {"attention": {"n_heads": 1}, "n_layers": 2}}
+_MIXED = {"/model/config/ffn": {"kind": "moe", "n_experts": 3, "top_k": 2}}
 _BATCH = {"/input/tensor": [[[1, 2, 3, 4]]] * 2}
 _DEEP = {"/model/config/n_layers": 3}
 
@@ -29,12 +35,23 @@ UNKNOWN = [
             ("blocks.99999999999999999999.A", "the blocks are 0 to 0"), ("BLOCKS.0.A", ""),
             ("blocks.0.logits", "belongs to the model"),
             ("blocks.*.logits", "belongs to the model"),
-            ("blocks.0.embed", "belongs to the model"), ("scale", "norm1.scale, norm2.scale"),
-            ("hook_scale", "ln1.hook_scale, ln2.hook_scale"), ("W_Q", ""), ("0", ""), (" ", ""),
+            ("blocks.0.embed", "belongs to the model"), ("encoder", ""), ("encoder.", ""),
+            *((f"encoder.{name}", "This model has no encoder.")
+              for name in ("blocks.0.embed", "patern", "attn.z", "blocks.0.A", "embed")),
+            ("scale", "norm1.scale, norm1_post.scale, norm2.scale"),
+            ("hook_scale", "ln1.hook_scale, ln1_post.hook_scale, ln2.hook_scale"), ("W_Q", ""),
+            ("0", ""), (" ", ""),
             (".", ""), ("A.", ""), ("hook_normalized_resid_post", "post-norm configs only"),
             ("$.tensors", ""), ("[A]", ""), ("A?", ""), ("(a+)+$", ""), ("\0", ""), ("Α", ""),
             ("Δ", ""), ("blocks.0.attn.pattern.0", ""), ("../A", ""), ("__class__", ""),
         ]
+    ),
+    *(
+        _select(f"encoder's stage called {name!r}", [name], "/0", "unknown_stage", says, _ENCODER)
+        for name, says in [("encoder.blocks.0.embed", "belongs to the model"),
+                           ("encoder.blocks.2.A", "the blocks are 0 to 1"),
+                           ("encoder.attn.patern", "attn.pattern"),
+                           ("encoder.encoder.A", ""), ("blocks.1.encoder.A", "")]
     ),
     *(
         _select(f"wildcard {name!r} without a match", [name], "/0", "unknown_stage", says)
@@ -67,6 +84,28 @@ ABSENT = [
             ("head_out", "no attention is", "attention", {"/model/config/attention": _NONE}),
             ("attn.q_rot", "nothing turns", "rope", {}),
             ("attn.k_rot", "nothing turns", "rope", {}),
+            ("cross.pattern", "nothing crosses", "cross_attention = false", {}),
+            ("encoder.cross.z", "an encoder reads", "cross_attention = false", _ENCODER),
+            ("encoder.logits", "an encoder reads", "no vocab", _ENCODER),
+            ("cross.out_raw", "nothing follows", "it is cross_out", _CROSSED),
+            ("attn.out_raw", "nothing follows", "it is attn_out", {}),
+            ("norm1_post.out", "norms stand before", "norm.placement = pre", {}),
+            ("norm1.out", "norms stand behind", "norm.placement = output",
+             {"/model/config/norm": {"placement": "output"}}),
+            ("norm2.out", "one norm is shared", "norm.shared = true",
+             {"/model/config/topology": "parallel", "/model/config/norm": {"shared": True}}),
+            ("resid_mid", "parts are parallel", "both read resid_pre",
+             {"/model/config/topology": "parallel"}),
+            ("attn.sink", "no sinks are", "attention.sinks = false", {}),
+            ("attn.q_norm", "queries are not normed", "attention.qk_norm = none", {}),
+            ("ffn.router", "the ffn is an mlp", "has no experts", {}),
+            ("ffn.shared_out", "no expert is shared", "d_shared", _MIXED),
+            ("ffn.up", "experts are", "moe", _MIXED),
+            ("type_embed", "no types are", "no token types", {}),
+            ("embed_norm.out", "the embedding is not normed", "embed_norm = false", {}),
+            ("mlm_head.up", "no mlm head is", "mlm_head = false", {}),
+            ("logits", "nothing is read out", "readout = false",
+             {"": TOKENS, "/model/config/readout": False}),
         ]
     ),
 ]  # fmt: skip
@@ -92,6 +131,29 @@ SLICES = [
             ("position", 2, "position has 2 entries"), ("position", -3, "from the end"),
             ("key_position", 2, "key_position has 2"), ("head", 1 << 31, "0 to 1"),
             ("head", -(1 << 31), "0 to 1"),
+        ]
+    ),
+    *(
+        _select(f"{name} cut along {axis}", [{"name": name, axis: [0]}], f"/0/{axis}",
+                "no_such_axis", says, before)
+        for name, axis, says, before in [
+            ("cross.pattern", "key_position", "head, position, source_position", _CROSSED),
+            ("cross.k", "position", "kv_head, source_position", _CROSSED),
+            ("encoder.A", "source_position", "head, position, key_position", _ENCODER),
+            ("ffn.experts", "expert", "position, choice", _MIXED),
+            ("ffn.router", "choice", "position, expert", _MIXED),
+        ]
+    ),
+    *(
+        _select(f"index {index} of {name}'s {axis}", [{"name": name, axis: [index]}],
+                f"/0/{axis}/0", "index_out_of_range", says, before)
+        for name, axis, index, says, before in [
+            ("cross.pattern", "source_position", 3, "0 to 2", _CROSSED),
+            ("cross.pattern", "position", 2, "0 to 1", _CROSSED),
+            ("encoder.A", "position", 3, "0 to 2", _ENCODER),
+            ("encoder.A", "head", 1, "head has 1", _ENCODER),
+            ("ffn.experts", "choice", 2, "0 to 1", _MIXED),
+            ("ffn.router", "expert", -4, "0 to 2", _MIXED),
         ]
     ),
     _select("row of a batch that is not there", [{"name": "A", "batch": [2]}], "/0/batch/0",
@@ -125,6 +187,8 @@ TWICE = [
             ("bare and of a block", ("A", {"name": "blocks.2.A", "head": [0]}), _DEEP),
         ]
     ),
+    _select("one stage of an encoder twice", ["encoder.A", {"name": "encoder.blocks.1.A",
+            "head": [0]}], "/1", "selected_twice", "is selected twice", before=_ENCODER),
     asked("one stage twice: met by a wildcard",
           {**_DEEP, "/select": ["blocks.*.resid_*", {"name": "Z", "position": [0]}]},
           {"/select/1": "selected_twice"}, "invalid-selection", more=True),

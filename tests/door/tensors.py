@@ -210,10 +210,10 @@ NAMES = [
             ("blocks.0.attn.b_Q", "attention.bias (or its q) is true"),
             ("blocks.0.attn.b_O", "attention.bias (or its o) is true"),
             ("blocks.0.ffn.W_gate", "ffn.kind is gated"),
-            ("blocks.0.ffn.b_gate", "ffn.kind is gated"),
+            ("blocks.0.ffn.b_gate", "the ffn has a gate"),
             ("embed.W_E", "vocab is given"),
             ("pos_embed.W_pos", "position.kind is learned"),
-            ("unembed.W_U", "vocab is given and tied is false"),
+            ("unembed.W_U", "tied is false"),
             ("unembed.b_U", "unembed_bias is true"),
             ("final_norm.weight", "no such tensor"),
         ]

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from starlette.testclient import TestClient
 
+from door import good
 from door.case import Case
 from door.checks import Answer, check
 from door.table import cases
@@ -27,3 +28,12 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 def test_table_is_as_long_as_promised() -> None:
     assert sum(1 for _ in cases()) >= 300
+
+
+@pytest.mark.parametrize("name", good.REQUESTS)
+def test_good_request_beside_the_bad_ones_is_answered(client: TestClient, name: str) -> None:
+    answer = client.post("/v1/trace", json=good.REQUESTS[name])
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    assert body["tensors"]
+    assert [x["name"] for x in body["identities"] if x["holds"] is False] == []

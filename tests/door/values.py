@@ -8,6 +8,12 @@ _CONFIG, _WEIGHTS = "/model/config", "/model/weights"
 _ROPE = {"/model/config/position": {"kind": "rope"}}
 _ALIBI = {"/model/config/position": {"kind": "alibi"}}
 _LEARNED = {"/model/config/position": {"kind": "learned", "n_positions": 4}}
+_EXPERTS = {"/model/config/ffn": {"kind": "moe", "n_experts": 4, "top_k": 2}}
+_BUCKETS = {"/model/config/position": {"kind": "t5_bias"}}
+_SCALED = {"/model/config/position": {
+    "kind": "rope", "scaling": {"kind": "yarn", "factor": 2, "original_positions": 8}
+}}  # fmt: skip
+_ENCODER = {"/model/config/encoder": {"attention": {"n_heads": 2}}}
 _EDITS = {"/model/weights": {"edits": [{**EDIT, "where": {"head": [1]}}]}}
 _SELECT = {"/select": ["X", {"name": "A"}]}
 
@@ -26,8 +32,39 @@ FIELDS: Mapping[str, tuple[str, Mapping[str, object]]] = {
             "ffn.bias.gate", "ffn.bias.out",
             "norm", "norm.kind", "norm.placement", "norm.eps", "norm.gain_offset",
             "position", "position.kind",
+            "attention.softcap", "attention.qk_norm", "attention.sinks", "norm.bias", "norm.shared",
+            "topology", "residual_multiplier", "embed_multiplier", "embed_norm", "token_types",
+            "layers", "readout", "mlm_head", "logit_multiplier", "logit_softcap",
+            "cross_attention", "encoder",
         )
     },
+    **{
+        f"ffn.{name}": (f"{_CONFIG}/ffn/{name}", _EXPERTS)
+        for name in (
+            "n_experts", "top_k", "expert", "renormalize", "router_bias", "d_shared", "shared_gate",
+        )
+    },
+    **{
+        f"position.{name}": (f"{_CONFIG}/position/{name}", _BUCKETS)
+        for name in ("n_buckets", "max_distance", "bidirectional")
+    },
+    **{
+        f"scaling.{name}": (f"{_CONFIG}/position/scaling/{name}", _SCALED)
+        for name in (
+            "kind", "factor", "original_positions", "beta_fast", "beta_slow", "attention_factor",
+        )
+    },
+    "position.scaling": (f"{_CONFIG}/position/scaling", _ROPE),
+    **{
+        f"layer.{name}": (f"{_CONFIG}/layers/0/{name}", {**_ROPE, f"{_CONFIG}/layers": [{}]})
+        for name in ("window", "scale", "theta", "scaling")
+    },
+    **{
+        f"encoder.{name}": (f"{_CONFIG}/encoder/{name}", _ENCODER)
+        for name in ("n_layers", "d_model", "token_types", "residual_multiplier", "embed_norm",
+                     "topology", "layers")
+    },
+    "encoder.attention.mask": (f"{_CONFIG}/encoder/attention/mask", _ENCODER),
     "position.n_positions": (f"{_CONFIG}/position/n_positions", _LEARNED),
     "position.theta": (f"{_CONFIG}/position/theta", _ROPE),
     "position.rotary_dim": (f"{_CONFIG}/position/rotary_dim", _ROPE),
@@ -78,22 +115,33 @@ KINDS = [
     *(case for field in (
         "d_model", "n_layers", "vocab", "attention.n_heads", "attention.n_kv_heads",
         "attention.d_head", "attention.d_value", "attention.window", "ffn.d_ff",
-        "position.n_positions", "position.rotary_dim", "seed",
+        "position.n_positions", "position.rotary_dim", "seed", "ffn.n_experts", "ffn.top_k",
+        "ffn.d_shared", "position.n_buckets", "position.max_distance", "token_types",
+        "scaling.original_positions", "layer.window", "encoder.n_layers", "encoder.d_model",
+        "encoder.token_types",
     ) for case in _cases(field, _NO_INT, "int_type", "A whole number is due here.")),
-    *(case for field in ("attention.scale", "norm.eps", "norm.gain_offset", "position.theta")
+    *(case for field in ("attention.scale", "norm.eps", "norm.gain_offset", "position.theta",
+                         "attention.softcap", "residual_multiplier", "embed_multiplier",
+                         "logit_multiplier", "logit_softcap", "scaling.factor", "scaling.beta_fast",
+                         "scaling.beta_slow", "scaling.attention_factor", "layer.scale",
+                         "layer.theta", "encoder.residual_multiplier")
       for case in _cases(field, _NO_NUMBER, "float_type", "A number is due here.")),
     *(case for field in (
         "tied", "unembed_bias", "final_norm", "attention.bias.q", "attention.bias.o", "ffn.bias.in",
         "ffn.bias.gate", "ffn.bias.out", "special_tokens", "selection.summary", "identities",
+        "attention.sinks", "norm.bias", "norm.shared", "ffn.renormalize", "ffn.router_bias",
+        "ffn.shared_gate", "position.bidirectional", "embed_norm", "readout", "mlm_head",
+        "cross_attention", "encoder.embed_norm",
     ) for case in _cases(field, _NO_BOOL, "bool_type", "true or false is due here.")),
     *(case for field in (
         "model", "config", "attention", "ffn", "norm", "position", "weights", "an edit", "input",
+        "position.scaling", "encoder", "layer.scaling",
     ) for case in _cases(field, _NO_OBJECT, "model_type", "An object is due here.")),
     *(case for field in ("tensors", "edit.where")
       for case in _cases(field, _NO_OBJECT, "dict_type", "An object is due here.")),
     *(case for field in ("name", "edit.tensor", "selection.name")
       for case in _cases(field, _NO_TEXT, "string_type", "A string is due here.")),
-    *(case for field in ("edits", "select")
+    *(case for field in ("edits", "select", "layers", "encoder.layers")
       for case in _cases(field, _NO_LIST, "list_type", "A list is due here.")),
     *(case for field in ("edit.where.head", "selection.head")
       for case in _cases(field, _NO_LIST, "list_type", "A list of whole numbers is due here.")),
@@ -109,13 +157,14 @@ KINDS = [
 NULLS = [
     *_cases("d_model", [None], "missing", "d_model is needed"),
     *_cases("n_layers", [None], "int_type", "A whole number is due here."),
-    *(case for field in ("norm.eps", "norm.gain_offset")
+    *(case for field in ("norm.eps", "norm.gain_offset", "residual_multiplier", "logit_multiplier")
       for case in _cases(field, [None], "float_type", "A number is due here.")),
-    *(case for field in ("tied", "unembed_bias", "attention.bias.q", "ffn.bias.in",
+    *(case for field in ("tied", "unembed_bias", "attention.bias.q",
+                         "attention.sinks", "norm.shared", "readout", "mlm_head", "embed_norm",
                          "special_tokens", "selection.summary", "identities")
       for case in _cases(field, [None], "bool_type", "true or false is due here.")),
     *(case for field in ("model", "attention", "attention.bias", "ffn", "ffn.bias", "norm",
-                         "position", "weights", "an edit", "input")
+                         "position", "position.scaling", "weights", "an edit", "input")
       for case in _cases(field, [None], "model_type", "An object is due here.")),
     *(case for field in ("tensors", "edit.where")
       for case in _cases(field, [None], "dict_type", "An object is due here.")),
@@ -131,7 +180,9 @@ BOUNDS = [
     *(case for field in (
         "d_model", "n_layers", "vocab", "attention.n_heads", "attention.n_kv_heads",
         "attention.d_head", "attention.d_value", "attention.window", "ffn.d_ff",
-        "position.n_positions", "position.rotary_dim",
+        "position.n_positions", "position.rotary_dim", "ffn.n_experts", "ffn.top_k",
+        "position.n_buckets", "position.max_distance", "scaling.original_positions",
+        "layer.window", "encoder.n_layers", "encoder.d_model",
     ) for case in (
         *_cases(field, (0, -1, -(1 << 40)), _LEAST, "at least 1"),
         *_cases(field, ((1 << 20) + 1, 1 << 53, (1 << 63) - 1, *_HUGE), _MOST, "at most 1048576"),
@@ -140,6 +191,16 @@ BOUNDS = [
     *_cases("seed", (1 << 53, (1 << 63) - 1, *_HUGE), _BELOW, "below 9007199254740992"),
     *_cases("attention.scale", (1000001, 1e7, 1e300), _MOST, "at most 1000000"),
     *_cases("attention.scale", (-1000001, -1e300), _LEAST, "at least -1000000"),
+    *(case for field in ("residual_multiplier", "embed_multiplier", "logit_multiplier",
+                         "layer.scale", "encoder.residual_multiplier")
+      for case in _cases(field, (1000001, 1e300), _MOST, "at most 1000000")),
+    *(case for field in ("attention.softcap", "logit_softcap", "scaling.attention_factor",
+                         "scaling.beta_fast", "scaling.beta_slow", "layer.theta")
+      for case in _cases(field, (0, -1, 1e-7), _LEAST, "at least 1e-06")),
+    *(case for field in ("ffn.d_shared", "token_types", "encoder.token_types")
+      for case in _cases(field, (-1, -(1 << 40)), _LEAST, "at least 0")),
+    *_cases("scaling.factor", (0.5, 0, -1), _LEAST, "at least 1"),
+    *_cases("layers", [[{}] * 4097], "too_long", "At most 4096"),
     *_cases("norm.eps", (0, -1e-5, 1e-31, -1), _LEAST, "at least 1e-30"),
     *_cases("norm.eps", (1.0001, 2, 1e30), _MOST, "at most 1"),
     *_cases("norm.gain_offset", (10.5, 1e9), _MOST, "at most 10"),
@@ -167,10 +228,16 @@ BOUNDS = [
 _WORDS = {
     "attention.kind": ("Softmax", "linear", "flash", "off"),
     "attention.mask": ("Causal", "casual", "bidirectional", "none"),
-    "ffn.kind": ("MLP", "moe", "swiglu", "dense"),
+    "ffn.kind": ("MLP", "MoE", "swiglu", "dense"),
+    "ffn.expert": ("Gated", "moe", "none", "glu"),
     "ffn.activation": ("GELU", "gelu_new", "swish", "tanh", "none"),
     "norm.kind": ("LayerNorm", "layer_norm", "rms", "batchnorm"),
-    "norm.placement": ("Pre", "sandwich", "before", "none"),
+    "norm.placement": ("Pre", "Sandwich", "before", "none"),
+    "attention.qk_norm": ("Head", "heads", "layernorm", "true"),
+    "topology": ("Parallel", "serial", "none", "both"),
+    "encoder.topology": ("Parallel", "serial", "none", "both"),
+    "scaling.kind": ("NTK", "longrope", "su", "default"),
+    "encoder.attention.mask": ("Full", "all", "bidirectional", "none"),
     "position.kind": ("RoPE", "rotary", "sinusoid", "absolute"),
     "position.pairing": ("Half", "neox", "gptj", "none"),
     "position.alibi_rule": ("Bloom", "power", "default", "none"),

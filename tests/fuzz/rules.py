@@ -9,7 +9,7 @@ from schemathesis.core.transport import Response
 from schemathesis.generation import GenerationMode
 
 ACROSS_FIELDS = {"config-rule", "shape-mismatch", "invalid-input", "invalid-selection"}
-BY_MEANING = {"unknown-model", "not-found", "beyond-limit"}
+BY_MEANING = {"unknown-model", "not-found", "beyond-limit", "fixed-model", "invalid-upload"}
 OF_FIELDS = {
     "exactly_one",  # one of name, preset and config; of tensor, token_ids and text
     "missing",  # d_model and n_heads, without a preset

@@ -20,8 +20,9 @@ SEEDS = os.environ.get("FUZZ_SEEDS", "1").split()
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Service]:
-    with running.service() as started:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    uploads = str(tmp_path_factory.mktemp("uploads"))
+    with running.service(uploads=uploads) as started:
         yield started
 
 

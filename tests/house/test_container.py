@@ -140,7 +140,15 @@ def test_compose_takes_away_what_the_service_does_not_need(service: dict[str, ob
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert not {"privileged", "cap_add", "volumes", "network_mode", "pid"} & service.keys()
+    assert not {"privileged", "cap_add", "network_mode", "pid"} & service.keys()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_compose_keeps_uploads_in_a_volume_and_nothing_else(service: dict[str, list[str]]) -> None:
+    folder = service["environment"]["GLASSBLOCK_UPLOADS"]  # type: ignore[call-overload]
+    assert service["volumes"] == [f"uploads:{folder}"]
+    assert COMPOSE["volumes"] == {"uploads": None}
+    assert any(f"chown 10001:10001 {folder}" in line for line in said("RUN"))
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -47,12 +47,14 @@ def test_trial_without_its_tools_says_what_is_missing_and_is_no_failure(tmp_path
 
 
 def test_trial_takes_from_compose_what_it_runs_the_image_with() -> None:
-    expected = """--init --env GLASSBLOCK_OPEN=true --read-only --read-only-tmpfs=false
+    expected = """--init --env GLASSBLOCK_OPEN=true
+        --env GLASSBLOCK_UPLOADS=/var/lib/glassblock/uploads --read-only --read-only-tmpfs=false
+        --volume uploads:/var/lib/glassblock/uploads
         --tmpfs /tmp:size=64m,mode=1777,noexec,nosuid,nodev --cap-drop ALL
         --security-opt no-new-privileges:true --memory 1536m --memory-swap 1536m
         --pids-limit 128 --cpus 2"""
     assert options.options(SERVICE) == expected.split()
-    assert options.writable(SERVICE) == ["/tmp"]
+    assert options.writable(SERVICE) == ["/tmp", "/var/lib/glassblock/uploads"]
 
 
 def test_what_compose_says_beyond_the_trials_words_stops_it() -> None:

@@ -1,87 +1,123 @@
-"""A transformer block: two updates to a running representation."""
+"""A transformer block: two updates to a running representation, or three with a memory."""
 
-import numpy as np
+from dataclasses import dataclass
 
-from oracle import functions, heads
-from oracle.examples import Example
+from oracle import ffns, heads, norms
+from oracle.examples import Example, Memory
 from oracle.functions import Array, Config, Stages, Weights
+from oracle.heads import Update
 
 
-def block(config: Config, w: Weights, resid_pre: Array, one: Example) -> Stages:
-    """One block by its placement of the norms; w: the block's weights without their prefix."""
+@dataclass(frozen=True, slots=True)
+class Sublayer:
+    """One update: what it is called, its norm, the stream after it if another follows."""
+
+    name: str
+    norm: str
+    stream_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block's own config, its weights without their prefix, and what it reads beside X."""
+
+    config: Config
+    w: Weights
+    one: Example
+    memory: Memory | None
+
+    @property
+    def sublayers(self) -> list[Sublayer]:
+        """Those that there are, in order."""
+        found = []
+        if self.config["attention"]["kind"] != "none":
+            found.append(Sublayer("attn", "norm1", "resid_mid"))
+        if self.config.get("cross_attention", False):
+            found.append(Sublayer("cross", "norm_cross", "resid_cross"))
+        if self.config["ffn"]["kind"] != "none":
+            found.append(Sublayer("ffn", "norm2", "resid_post"))
+        return found
+
+
+def block(
+    config: Config, w: Weights, resid_pre: Array, one: Example, memory: Memory | None
+) -> Stages:
+    """One block by its topology and the placement of its norms."""
+    of = Block(config, w, one, memory)
+    if config.get("topology", "sequential") == "parallel":
+        return parallel_block(of, resid_pre)
     if config["norm"].get("placement") == "post":
-        return post_norm_block(config, w, resid_pre, one)
-    return pre_norm_block(config, w, resid_pre, one)
+        return post_norm_block(of, resid_pre)
+    return pre_norm_block(of, resid_pre)
 
 
-def pre_norm_block(config: Config, w: Weights, resid_pre: Array, one: Example) -> Stages:
-    """Y = X + attention(layer_norm_1(X)); Z = Y + ffn(layer_norm_2(Y))."""
+def pre_norm_block(of: Block, resid_pre: Array) -> Stages:
+    """Y = X + attention(LN1 X); C = Y + cross(LNc Y, memory); Z = C + ffn(LN2 C).
+
+    Sandwich: each sublayer's output passes a norm of its own before it is added. Output: that
+    norm alone, and the sublayers read the stream itself.
+    """
     stages = {"resid_pre": resid_pre}
-    has_attention = config["attention"]["kind"] != "none"
-    has_ffn = config["ffn"]["kind"] != "none"
     stream = resid_pre
-    if has_attention:
-        stages |= norm("norm1", config["norm"], w, stream)
-        stages |= heads.attention(config, w, stages.get("norm1.out", stream), one)
-        stream = stream + stages["attn_out"]
-    if has_attention and has_ffn:
-        stages["resid_mid"] = stream
-    if has_ffn:
-        stages |= norm("norm2", config["norm"], w, stream)
-        stages |= feed_forward(config["ffn"], w, stages.get("norm2.out", stream))
-        stream = stream + stages["ffn_out"]
-    return stages | {"resid_post": stream}
-
-
-def post_norm_block(config: Config, w: Weights, resid_pre: Array, one: Example) -> Stages:
-    """Y = layer_norm_1(X + attention(X)); Z = layer_norm_2(Y + ffn(Y))."""
-    stages = {"resid_pre": resid_pre}
-    has_attention = config["attention"]["kind"] != "none"
-    has_ffn = config["ffn"]["kind"] != "none"
-    stream = resid_pre
-    if has_attention:
-        stages |= heads.attention(config, w, stream, one)
-        stages["attn_sum"] = stream + stages["attn_out"]
-        stages |= norm("norm1", config["norm"], w, stages["attn_sum"])
-        stream = stages["norm1.out"]
-    if has_attention and has_ffn:
-        stages["resid_mid"] = stream
-    if has_ffn:
-        stages |= feed_forward(config["ffn"], w, stream)
-        stages["ffn_sum"] = stream + stages["ffn_out"]
-        stages |= norm("norm2", config["norm"], w, stages["ffn_sum"])
-        stream = stages["norm2.out"]
-    return stages | {"resid_post": stream}
-
-
-def norm(name: str, kind: Config, w: Weights, x: Array) -> Stages:
-    """A norm's three stages, each token across its own features; none where there is no norm."""
-    if kind["kind"] == "none":
-        return {}
-    gain = kind["gain_offset"] + w[f"{name}.weight"]
-    if kind["kind"] == "layernorm":
-        scale = np.array([[functions.layer_norm_scale(row, kind["eps"])] for row in x])
-        normalized = np.array([functions.layer_norm(row, kind["eps"]) for row in x])
-        out = np.array([row * gain + w[f"{name}.bias"] for row in normalized])
-    else:
-        scale = np.array([[functions.rms_norm_scale(row, kind["eps"])] for row in x])
-        normalized = np.array([functions.rms_norm(row, kind["eps"]) for row in x])
-        out = np.array([row * gain for row in normalized])
-    return {f"{name}.scale": scale, f"{name}.normalized": normalized, f"{name}.out": out}
-
-
-def feed_forward(ffn: Config, w: Weights, f: Array) -> Stages:
-    """hidden = act(F W_in + b_in), or act(F W_gate + b_gate) · up; Δ_ffn = hidden W_out + b_out."""
-    bias, d_ff = ffn["bias"], ffn["d_ff"]
-    stages: Stages = {}
-    b_in = w["ffn.b_in"] if bias["in"] else np.zeros(d_ff)
-    stages["ffn.up"] = up = functions.project(f, w["ffn.W_in"], b_in)
-    if ffn["kind"] == "gated":
-        b_gate = w["ffn.b_gate"] if bias["gate"] else np.zeros(d_ff)
-        stages["ffn.gate"] = gate = functions.project(f, w["ffn.W_gate"], b_gate)
-        stages["ffn.hidden"] = hidden = functions.activate(ffn["activation"], gate) * up
-    else:
-        stages["ffn.hidden"] = hidden = functions.activate(ffn["activation"], up)
-    b_out = w["ffn.b_out"] if bias["out"] else np.zeros(f.shape[1])
-    stages["ffn_out"] = functions.project(hidden, w["ffn.W_out"], b_out)
+    for sublayer in of.sublayers:
+        read = stream
+        if of.config["norm"].get("placement") != "output":
+            stages |= norms.norm(sublayer.norm, of.config["norm"], of.w, stream)
+            read = stages.get(f"{sublayer.norm}.out", stream)
+        stages |= update(of, sublayer, read)
+        stream = stream + stages[f"{sublayer.name}_out"]
+        is_last = sublayer == of.sublayers[-1]
+        stages["resid_post" if is_last else sublayer.stream_after] = stream
     return stages
+
+
+def post_norm_block(of: Block, resid_pre: Array) -> Stages:
+    """Y = LN1(X + attention(X)); C = LNc(Y + cross(Y, memory)); Z = LN2(C + ffn(C))."""
+    stages = {"resid_pre": resid_pre}
+    stream = resid_pre
+    for sublayer in of.sublayers:
+        stages |= update(of, sublayer, stream)
+        total = stream + stages[f"{sublayer.name}_out"]
+        stages[f"{sublayer.name}_sum"] = total
+        stages |= norms.norm(sublayer.norm, of.config["norm"], of.w, total)
+        stream = stages[f"{sublayer.norm}.out"]
+        is_last = sublayer == of.sublayers[-1]
+        stages["resid_post" if is_last else sublayer.stream_after] = stream
+    return stages
+
+
+def parallel_block(of: Block, resid_pre: Array) -> Stages:
+    """Z = X + attention(LN1 X) + ffn(LN2 X), or LN1 X for both."""
+    stages = {"resid_pre": resid_pre}
+    for sublayer in of.sublayers:
+        name = "norm1" if of.config["norm"].get("shared", False) else sublayer.norm
+        if f"{name}.out" not in stages:
+            stages |= norms.norm(name, of.config["norm"], of.w, resid_pre)
+        stages |= update(of, sublayer, stages.get(f"{name}.out", resid_pre))
+    stages["resid_post"] = resid_pre + stages["attn_out"] + stages["ffn_out"]
+    return stages
+
+
+def update(of: Block, sublayer: Sublayer, read: Array) -> Stages:
+    """A sublayer's stages, to what is added to the stream: multiplier · norm(raw)."""
+    stages, raw = computed(of, sublayer, read)
+    multiplier = of.config.get("residual_multiplier", 1.0)
+    is_normed = of.config["norm"].get("placement") in ("sandwich", "output")
+    added = raw
+    if is_normed or multiplier != 1.0:
+        stages[f"{sublayer.name}.out_raw"] = raw
+    if is_normed:
+        after = f"{sublayer.norm}_post"
+        stages |= norms.norm(after, of.config["norm"], of.w, raw)
+        added = stages[f"{after}.out"]
+    return stages | {f"{sublayer.name}_out": multiplier * added}
+
+
+def computed(of: Block, sublayer: Sublayer, read: Array) -> Update:
+    """A sublayer's stages and its raw output."""
+    if sublayer.name == "attn":
+        return heads.attention(of.config, of.w, read, of.one)
+    if sublayer.name == "ffn":
+        return ffns.feed_forward(of.config["ffn"], of.w, read)
+    assert of.memory is not None
+    return heads.cross_attention(of.config, of.w, read, of.memory)

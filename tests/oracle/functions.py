@@ -47,6 +47,17 @@ def softmax(scores: Array) -> Array:
     return np.asarray(powers / np.sum(powers))
 
 
+def softmax_with_sink(scores: Array, sink: float) -> tuple[Array, float]:
+    """Softmax over the scores and one more logit: the scores' shares, and the logit's own."""
+    shares = softmax(np.append(scores, sink))
+    return shares[:-1], float(shares[-1])
+
+
+def softcap(x: float, cap: float | None) -> float:
+    """cap · tanh(x / cap); x itself without a cap."""
+    return x if cap is None else cap * math.tanh(x / cap)
+
+
 def sigmoid(x: float) -> float:
     """1 / (1 + e^-x)."""
     if x < 0:  # e^-x overflows below -709
@@ -74,6 +85,11 @@ def relu(x: float) -> float:
     return max(x, 0.0)
 
 
+def relu2(x: float) -> float:
+    """max(x, 0)²."""
+    return max(x, 0.0) ** 2
+
+
 def silu(x: float) -> float:
     """x sigmoid(x)."""
     return x * sigmoid(x)
@@ -89,6 +105,7 @@ ACTIVATIONS: Mapping[str, Callable[[float], float]] = {
     "gelu_tanh": gelu_tanh,
     "quick_gelu": quick_gelu,
     "relu": relu,
+    "relu2": relu2,
     "silu": silu,
     "identity": identity,
 }

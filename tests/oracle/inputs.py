@@ -3,30 +3,53 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from oracle.functions import Bools, Config, Ints
 from oracle.sizes import Rng, Sizes, one_of
 
-Inputs = dict[str, npt.NDArray[Any]]
+Inputs = dict[str, Any]
+"""Arrays by keyword, and of what cross-attention reads the same once more: `memory`."""
 
 LARGEST_POSITION = 36  # the shortest table of learned positions has 37 rows
 
 
 def draw(rng: Rng, config: Config, sizes: Sizes) -> Inputs:
-    """`tensor` or `token_ids`, and some of `position_ids`, `key_mask`, `attention_mask`."""
+    """`tensor` or `token_ids`, some of the rest, and `memory` where it is read."""
     batch = (sizes.b,) if rng.random() < 0.5 else ()
+    inputs = of_stack(rng, config, config["vocab"], (*batch, sizes.n))
+    if config.get("cross_attention", False):
+        inputs["memory"] = memory(rng, config, (*batch, sizes.s))
+    return inputs
+
+
+def of_stack(rng: Rng, config: Config, vocab: int | None, shape: tuple[int, ...]) -> Inputs:
+    """What a stack reads, of the shape (n) or (b, n)."""
+    *leading, n = shape
+    batch = tuple(leading)
     inputs: Inputs = {}
-    if config["vocab"] is not None and rng.random() < 0.65:
-        inputs["token_ids"] = rng.integers(config["vocab"], size=(*batch, sizes.n))
+    if vocab is not None and rng.random() < 0.65:
+        inputs["token_ids"] = rng.integers(vocab, size=shape)
     else:
-        inputs["tensor"] = rng.standard_normal((*batch, sizes.n, sizes.d))
+        inputs["tensor"] = rng.standard_normal((*shape, config["d_model"]))
     if rng.random() < 0.6:
-        inputs["key_mask"] = key_mask(rng, shared_or(rng, batch), sizes.n)
+        inputs["key_mask"] = key_mask(rng, shared_or(rng, batch), n)
     if rng.random() < 0.45:
-        inputs["attention_mask"] = attention_mask(rng, shared_or(rng, batch), sizes.n)
+        inputs["attention_mask"] = attention_mask(rng, shared_or(rng, batch), n)
     if rng.random() < 0.4:
-        inputs["position_ids"] = position_ids(rng, shared_or(rng, batch), sizes.n)
+        inputs["position_ids"] = position_ids(rng, shared_or(rng, batch), n)
+    types = config.get("token_types", 0)
+    if types and rng.random() < 0.7:
+        inputs["token_types"] = rng.integers(types, size=(*shared_or(rng, batch), n))
+    return inputs
+
+
+def memory(rng: Rng, config: Config, shape: tuple[int, ...]) -> Inputs:
+    """An encoder's input, or the rows themselves with some of them masked or none."""
+    if config.get("encoder") is not None:
+        return of_stack(rng, config["encoder"], config["vocab"], shape)
+    inputs: Inputs = {"tensor": rng.standard_normal((*shape, config["d_model"]))}
+    if rng.random() < 0.6:
+        inputs["key_mask"] = key_mask(rng, shared_or(rng, shape[:-1]), shape[-1])
     return inputs
 
 

@@ -3,11 +3,20 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from starlette.testclient import TestClient
 
+import checkpoint_files
+
 SHIPPED = Path(__file__).parents[2] / "models"
 MakeClient = Callable[..., TestClient]
+AssertProblem = Callable[..., dict[str, Any]]
+
+
+def listed(client: TestClient) -> dict[str, str]:
+    """Name -> origin of every model that is listed."""
+    return {line["name"]: line["origin"] for line in client.get("/v1/models").json()["models"]}
 
 
 def test_models_that_ship_are_listed(client: TestClient) -> None:
@@ -17,6 +26,8 @@ def test_models_that_ship_are_listed(client: TestClient) -> None:
         ("induction", 77_568),
         ("letter-sort", 85_584),
     ]
+    assert {line["family"] for line in answer["models"]} == {"glassblock"}
+    assert {line["origin"] for line in answer["models"]} == {"shipped"}
     assert answer["broken"] == {}
 
 
@@ -26,8 +37,15 @@ def test_model_is_described_with_its_parts(client: TestClient) -> None:
     total = parts.pop("total")
     assert sum(parts.values()) == total
     assert parts["matrices"] == 3 * 12 * 48 * 48
+    assert (answer["family"], answer["origin"], answer["dtypes"]) == (
+        "glassblock",
+        "shipped",
+        ["F32"],
+    )
     assert answer["tensors"]["blocks.2.attn.W_O"] == [3, 16, 48]
-    assert answer["tokenizer"] == {"vocabulary": 3, "tokens": ["A", "B", "C"]}
+    assert (answer["left_out"], answer["left_out_total"]) == ({}, 0)
+    tokenizer = {"type": "WordLevel", "vocabulary": 3, "special": {}, "tokens": ["A", "B", "C"]}
+    assert answer["tokenizer"] == tokenizer
     assert "attn.q_rot" not in answer["stages"]
     assert {"embed", "attn.pattern", "logits"} <= set(answer["stages"])
     assert "\n# letter-sort\n" in answer["card"]
@@ -56,3 +74,56 @@ def test_broken_folder_is_told_and_hides_nothing(make_client: MakeClient, tmp_pa
     request = {"model": {"name": "torn"}, "input": {"text": "the"}}
     response = client.post("/v1/trace", json=request)
     assert response.json()["type"] == "/problems/broken-model"
+
+
+def test_folder_that_comes_changes_and_goes_does_so_without_a_restart(
+    make_client: MakeClient, tmp_path: Path, assert_problem: AssertProblem
+) -> None:
+    client = make_client(models=(tmp_path,))
+    asked = {"model": {"name": "mine"}, "input": {"token_ids": [1, 2]}, "select": ["logits"]}
+    unknown = assert_problem(client.post("/v1/trace", json=asked), "unknown-model")
+    assert unknown["models"] == ["eiffel-toy", "induction", "letter-sort"]
+
+    checkpoint_files.folder(
+        tmp_path / "mine", checkpoint_files.LLAMA, checkpoint_files.llama_arrays(0)
+    )
+    assert listed(client)["mine"] == "folder"
+    first = client.post("/v1/trace", json=asked).json()
+
+    checkpoint_files.folder(
+        tmp_path / "mine", checkpoint_files.LLAMA, checkpoint_files.llama_arrays(1)
+    )
+    second = client.post("/v1/trace", json=asked).json()
+    assert second["tensors"] != first["tensors"]
+    assert second["model"]["digest"] != first["model"]["digest"]
+
+    shutil.rmtree(tmp_path / "mine")
+    assert "mine" not in listed(client)
+    assert_problem(client.post("/v1/trace", json=asked), "unknown-model")
+
+
+def test_model_without_a_tokenizer_takes_ids_and_refuses_text(
+    make_client: MakeClient, tmp_path: Path, assert_problem: AssertProblem
+) -> None:
+    checkpoint_files.folder(
+        tmp_path / "mine", checkpoint_files.LLAMA, checkpoint_files.llama_arrays()
+    )
+    client = make_client(models=(tmp_path,))
+    detail = client.get("/v1/models/mine").json()
+    assert (detail["tokenizer"], detail["card"], detail["family"]) == (None, "", "llama")
+    assert {"attn.q_rot", "ffn.gate"} <= set(detail["stages"])
+    asked = {"model": {"name": "mine"}, "input": {"token_ids": [1, 2]}}
+    answer = client.post("/v1/trace", json=asked).json()
+    assert (answer["input"]["tokens"], answer["next_token"]["token"]) == (None, None)
+    response = client.post("/v1/trace", json={**asked, "input": {"text": "one"}})
+    (fault,) = assert_problem(response, "invalid-input")["errors"]
+    assert fault["code"] == "no_tokenizer"
+
+
+def test_tensors_that_are_not_read_are_told(make_client: MakeClient, tmp_path: Path) -> None:
+    arrays = checkpoint_files.llama_arrays()
+    arrays["model.layers.0.self_attn.rotary_emb.inv_freq"] = arrays["model.norm.weight"]
+    checkpoint_files.folder(tmp_path / "mine", checkpoint_files.LLAMA, arrays)
+    detail = make_client(models=(tmp_path,)).get("/v1/models/mine").json()
+    assert list(detail["left_out"]) == ["model.layers.0.self_attn.rotary_emb.inv_freq"]
+    assert detail["left_out_total"] == 1

@@ -5,7 +5,7 @@ import pytest
 
 from service.picture import words
 from service.picture.fitting import beside, kept, left_out
-from service.picture.reading import tensor
+from service.picture.tensor import tensor
 
 
 def test_nulls_are_read_as_the_numbers_they_stand_for() -> None:

@@ -200,7 +200,7 @@ def test_config_rules_point_at_the_field(
     ("changes", "pointer"),
     [
         ({"model": {}}, "/model"),
-        ({"model": {"name": "eiffel-toy", "config": CONFIG}}, "/model"),
+        ({"model": {"name": "eiffel-toy", "preset": "gpt2"}}, "/model"),
         ({"model": {"name": "eiffel-toy", "weights": {"seed": 1}}}, "/model"),
         ({"model": {"config": CONFIG, "weights": {"init": "zeros", "seed": 1}}}, "/model/weights"),
         ({"input": {}}, "/input"),
@@ -300,8 +300,8 @@ def test_unknown_stages_are_refused(
     [
         ("blocks.3.A", "the blocks are 0 to 0"),
         ("blocks.-1.attn.z", "the blocks are 0 to 0"),
-        ("hook_scale", "ln1.hook_scale, ln2.hook_scale"),
-        ("scale", "norm1.scale, norm2.scale"),
+        ("hook_scale", "ln1.hook_scale, ln1_post.hook_scale, ln2.hook_scale"),
+        ("scale", "norm1.scale, norm1_post.scale, norm2.scale"),
         ("blocks.0.attn.outt", "attn_out"),
         ("a", "Near it: A."),
         ("ATTN.PATTERN", "attn.pattern"),

@@ -23,7 +23,7 @@ def written(value: object) -> str:
     """A default as the table has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return "" if value == () else f"{value:g}" if isinstance(value, float) else str(value)
+    return "" if value in ((), None) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def expected_row(name: str) -> tuple[str, ...]:

@@ -260,6 +260,8 @@ def test_answer_says_where_the_weights_came_from(client: TestClient) -> None:
         "seed": None,
         "given": ["blocks.0.attn.W_Q"],
         "edited": [],
+        "filled": [],
+        "unused": [],
     }
     answer = post(client, examples.TRACE["negate-structure"]["value"])
     assert answer["model"]["weights"]["edited"] == ["blocks.0.attn.W_O"]
@@ -352,3 +354,75 @@ def test_steps_are_timed_in_a_header(client: TestClient) -> None:
     response = client.post("/v1/trace", json={"model": TOY, "input": SENTENCE})
     steps = [step.split(";")[0] for step in response.headers["server-timing"].split(", ")]
     assert steps == ["parse", "compute", "encode"]
+
+
+EXPERTS = {
+    "model": {
+        "config": {
+            "d_model": 4,
+            "n_layers": 2,
+            "attention": {"n_heads": 2},
+            "ffn": {"kind": "moe", "n_experts": 5, "top_k": 2},
+        }
+    },
+    "input": {"tensor": [[1, 2, 3, 4], [4, 3, -2, 1], [0, 1, 0, 9]]},
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_chosen_experts_are_whole_numbers(client: TestClient, dtype: str) -> None:
+    asked = {**EXPERTS, "dtype": dtype, "select": ["ffn.router", "ffn.experts"]}
+    tensors = post(client, asked)["tensors"]
+    for block in ("blocks.0.ffn.", "blocks.1.ffn."):
+        experts = tensors[f"{block}experts"]
+        assert (experts["dtype"], experts["axes"]) == ("int64", ["position", "choice"])
+        assert all(type(expert) is int for row in experts["data"] for expert in row)
+        logits = array(tensors[f"{block}router"])
+        assert experts["data"] == np.argsort(-logits, axis=-1)[:, :2].tolist()
+        assert tensors[f"{block}router"]["dtype"] == dtype
+
+
+def test_summary_of_chosen_experts_is_not_rounded_to_whole_numbers(client: TestClient) -> None:
+    whole = post(client, {**EXPERTS, "select": ["ffn.experts"]})["tensors"]
+    select = [{"name": "ffn.experts", "summary": True}]
+    for name, tensor in post(client, {**EXPERTS, "select": select})["tensors"].items():
+        rows, summary = array(whole[name]), tensor["summary"]
+        assert tensor["dtype"] == "int64"
+        np.testing.assert_allclose(summary["mean"], rows.mean(axis=-1))
+        np.testing.assert_allclose(summary["norm"], np.linalg.norm(rows, axis=-1))
+        assert summary["max"] == rows.max(axis=-1).tolist()
+
+
+def test_experts_can_be_cut(client: TestClient) -> None:
+    whole = post(client, {**EXPERTS, "select": ["ffn.experts"]})["tensors"]
+    select = [{"name": "ffn.experts", "position": [-1], "choice": [1, 0]}]
+    cut = post(client, {**EXPERTS, "select": select})["tensors"]
+    for name, tensor in cut.items():
+        assert tensor["index"] == {"position": [2], "choice": [1, 0]}
+        assert tensor["data"] == [whole[name]["data"][2][::-1]]
+
+
+def test_answer_says_what_the_memory_was_read_as(client: TestClient) -> None:
+    config = {
+        "d_model": 4,
+        "attention": {"n_heads": 2},
+        "vocab": 6,
+        "encoder": {"attention": {"n_heads": 1}, "token_types": 2},
+    }
+    memory = {
+        "token_ids": [[5, 4, 3], [2, 1, 0]],
+        "key_mask": [[False, True, True], [True, True, True]],
+        "token_types": [0, 1, 1],
+    }
+    asked = {"token_ids": [[1, 2], [3, 4]], "memory": memory}
+    read = post(client, {"model": {"config": config}, "input": asked})["input"]
+    assert read["memory"] == {
+        **memory,
+        "positions": 3,
+        "batch": 2,
+        "tokens": None,
+        "position_ids": [[0, 0, 1], [0, 1, 2]],
+    }
+    assert read["token_types"] is None
+    without = {"model": {"config": {**config, "encoder": None}}, "input": {"token_ids": [1]}}
+    assert post(client, without)["input"]["memory"] is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from compute import tensors
 from compute.checkpoints import folder
 from compute.errors import ModelError
 
@@ -82,7 +83,7 @@ def test_shipped_folder_loads_whole(name: str) -> None:
     checkpoint = folder.load(SHIPPED / name)
     stored = load_file(SHIPPED / name / "model.safetensors")
     source = checkpoint.source()
-    listed = folder.tensors.tensors(checkpoint.config)
+    listed = tensors.tensors(checkpoint.config)
     assert set(listed) == set(stored)
     for tensor in listed.values():
         assert np.array_equal(source(tensor), stored[tensor.name])
@@ -96,9 +97,3 @@ def test_content_names_every_file_that_decides_the_numbers(toy: Path) -> None:
     assert folder.load(toy).content == before
     _tensors(lambda tensors: tensors["embed.W_E"].__imul__(2))(toy)
     assert folder.load(toy).content != before
-
-
-def test_packed_weights_are_made_once_a_dtype(toy: Path) -> None:
-    checkpoint = folder.load(toy)
-    assert folder.packed(checkpoint, "float32") is folder.packed(checkpoint, "float32")
-    assert folder.packed(checkpoint, "float64").W_E.dtype == np.float64

@@ -1,0 +1,1 @@
+"""The families of checkpoints, one small file each."""
