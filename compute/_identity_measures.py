@@ -118,9 +118,9 @@ def _softmax(S: Array, sinks: Array) -> Array:
 
 
 def multiple(multiplier: float, operands: Operands) -> Measured:
-    """multiplier times the first = the second."""
+    """multiplier, as the dtype holds it, times the first = the second."""
     source, update = operands.values
-    left = multiplier * source.astype(np.float64)
+    left = float(update.dtype.type(multiplier)) * source.astype(np.float64)
     return _measured(left, update, float(np.abs(left).max()), 1)
 
 

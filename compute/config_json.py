@@ -17,6 +17,7 @@ from compute.config import (
     NormConfig,
     PositionConfig,
     RopeScaling,
+    reads_out,
 )
 from compute.errors import ConfigError, Fault, Place
 
@@ -65,6 +66,8 @@ def as_json(config: object) -> dict[str, Any]:
     """A config dataclass as plain JSON: {field: value}, parts nested, `in_` written `in`."""
     names = applying_fields(type(config), getattr(config, "kind", None))
     values = {name: getattr(config, name) for name in names}
+    if isinstance(config, ModelConfig):
+        values["readout"] = reads_out(config)  # without a vocab there is none
     return {name.rstrip("_"): _plain(value) for name, value in values.items()}
 
 

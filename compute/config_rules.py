@@ -11,6 +11,9 @@ from compute.config import FfnConfig, ModelConfig, PositionConfig, RopeScaling, 
 from compute.errors import ConfigError, Fault, refuse_if
 from compute.tensors import has_gate
 
+MOST_EXPERTS = 4096
+"""Experts are worked through one by one."""
+
 
 def check(config: ModelConfig) -> ModelConfig:
     """The config itself, or a ConfigError with every broken rule."""
@@ -104,6 +107,9 @@ def _expert_faults(ffn: FfnConfig) -> Iterator[Fault]:
     for name in ("n_experts", "top_k"):
         if getattr(ffn, name) < 1:
             yield _rule(f"ffn.{name}", f"A mixture of experts needs {name}.", "at least 1")
+    if ffn.n_experts > MOST_EXPERTS:
+        detail = f"A mixture has at most {MOST_EXPERTS} experts."
+        yield _rule("ffn.n_experts", detail, f"at most {MOST_EXPERTS}", ffn.n_experts)
     if ffn.top_k > ffn.n_experts > 0:
         detail = f"top_k = {ffn.top_k} is more than there are experts, {ffn.n_experts}."
         yield _rule("ffn.top_k", detail, f"at most {ffn.n_experts}", ffn.top_k)

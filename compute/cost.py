@@ -9,6 +9,11 @@ from compute.config import FfnConfig, ModelConfig
 from compute.selection import Scene, Selection, Wanted, kept_stages
 
 BYTES = {"float32": 4, "float64": 8}
+_MASKS, _TURNING, _SORTING = 1, 6, 8
+"""Numbers beside what is computed: for each pair half of the masks that are joined and held; for
+each coordinate that turns its angles, cosines and sines in float64 and those held; for each logit
+of a router and each choice the places that they are sorted by."""
+
 SUMMARIES = 5
 """norm, rms, mean, min, max."""
 
@@ -105,7 +110,7 @@ def _weights_read(scene: Scene, selection: Selection) -> int:
 
 
 _MOMENTS = (
-    *("rel_bias", "embed", "pos_embed", "type_embed", "embed_norm"),
+    *("embed", "pos_embed", "type_embed", "embed_norm", "rel_bias"),
     *("blocks", "final_norm", "mlm_head", "mlm_norm", "unembed"),
 )
 """What a stack computes and reads, by the first part of a name, in order."""
@@ -231,13 +236,16 @@ def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int
     """Elements alive at once in a block that nobody keeps: its widest moment."""
     b, n, d = lengths.get("b", 1), lengths["n"], config.d_model
     far = lengths["s"] if config.cross_attention else 0
-    pairs = 2 * lengths["h"] * n * max(n, far)
+    pairs = 2 * (lengths["h"] + _MASKS) * n * max(n, far)
     rows = max(n, far)
     heads = n * lengths["h"] * (lengths["k"] + lengths["v"]) + rows * lengths["g"] * lengths["k"]
     packing = tensors.packing_size(config)
     bias = _bias_of_a_pair(config) * n * n
     hidden = n * _widest_hidden(config.ffn, d)
-    return max(packing, b * (4 * rows * d + max(pairs + 2 * heads, hidden) + bias))
+    alive = 3 if config.attention.qk_norm == "full" else 2
+    turning = _TURNING * n * config.position.rotary_dim if config.position.kind == "rope" else 0
+    block = max(pairs + alive * heads, hidden)
+    return max(packing, b * (4 * rows * d + block + bias + turning))
 
 
 def _bias_of_a_pair(config: ModelConfig) -> int:
@@ -252,4 +260,5 @@ def _widest_hidden(ffn: FfnConfig, d: int) -> int:
     """Numbers a position needs at once in the ffn."""
     if ffn.kind != "moe":
         return 3 * ffn.d_ff
-    return ffn.top_k * (3 * ffn.d_ff + 2 * d) + 3 * ffn.n_experts + 3 * ffn.d_shared + d
+    each_choice = 3 * ffn.d_ff + 2 * d + _SORTING
+    return ffn.top_k * each_choice + _SORTING * ffn.n_experts + 3 * ffn.d_shared + d

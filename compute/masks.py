@@ -51,25 +51,26 @@ def of_memory(memory: Inputs | None) -> Bools | None:
 def without_keys(config: ModelConfig, inputs: Inputs) -> dict[str, Bools]:
     """Pattern's full name -> its queries with no allowed key, (n) or (b, 1, n), of each pattern
     that anything is masked in: in blocks, in cross-attention, in the encoder's blocks."""
-    found = {f"blocks.{at}.attn.pattern": pairs for at, pairs in _in_stack(config, inputs)}
+    found = {f"blocks.{at}.attn.pattern": rows for at, rows in _in_stack(config, inputs)}
     memory = inputs.memory
     if config.cross_attention and memory is not None:
         across = of_memory(memory)
         pairs = None if across is None else _for_each_query(across, inputs.positions)
-        found |= {f"blocks.{at}.cross.pattern": pairs for at in range(config.n_layers)}
+        rows = fully_masked(pairs)
+        found |= {f"blocks.{at}.cross.pattern": rows for at in range(config.n_layers)}
     if config.encoder is not None and memory is not None:
         own = _in_stack(config.encoder, memory)
-        found |= {f"encoder.blocks.{at}.attn.pattern": pairs for at, pairs in own}
-    masked = {name: fully_masked(pairs) for name, pairs in found.items()}
-    return {name: rows for name, rows in masked.items() if rows is not None}
+        found |= {f"encoder.blocks.{at}.attn.pattern": rows for at, rows in own}
+    return {name: rows for name, rows in found.items() if rows is not None}
 
 
 def _in_stack(config: ModelConfig, inputs: Inputs) -> Iterator[tuple[int, Bools | None]]:
+    """Each block's queries with no allowed key; the pairs of one window at a time."""
     made: dict[int | None, Bools | None] = {}
     for layer in range(config.n_layers):
         attention = block_config(config, layer).attention
         if attention.window not in made:
-            made[attention.window] = for_inputs(attention, inputs)
+            made[attention.window] = fully_masked(for_inputs(attention, inputs))
         yield layer, made[attention.window]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from compute.block_weights import AttentionWeights, CrossWeights
 from compute.types import Array, Bools, Ints
 
+_FEW = 16  # experts chosen one by one; more are sorted out
 _SLAB = 1 << 16  # elements that fit the cache: rows are worked through in slabs of this size
 
 
@@ -205,8 +206,14 @@ def sigmoid(x: Array) -> Array:
 def largest(x: Array, count: int) -> Ints:
     """The indices of the largest entries, the largest first, of equals the first: (..., e) ->
     (..., c)."""
-    order = np.argsort(-x, axis=-1, kind="stable")
-    return np.ascontiguousarray(order[..., :count], np.int64)
+    if count > _FEW or not np.isfinite(x).all():
+        order = np.argsort(-x, axis=-1, kind="stable")
+        return np.ascontiguousarray(order[..., :count], np.int64)
+    left, found = np.array(x), np.empty((*x.shape[:-1], count), np.int64)
+    for choice in range(count):
+        found[..., choice] = left.argmax(axis=-1)
+        np.put_along_axis(left, found[..., choice, None], -np.inf, axis=-1)
+    return found
 
 
 def softmax_of_chosen(router: Array, experts: Ints) -> Array:
@@ -226,8 +233,9 @@ def by_expert(x: Array, experts: Ints, W: Array, b: Array | None) -> Array:
     """
     rows, chosen = x.reshape(-1, x.shape[-1]), experts.reshape(-1)
     made = np.empty((len(rows), W.shape[-1]), x.dtype)
-    for expert in np.unique(chosen):
-        mine = np.flatnonzero(chosen == expert)
+    order = np.argsort(chosen, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(chosen[order])) + 1):
+        expert = chosen[mine[0]]
         made[mine] = linear(rows[mine], W[expert], None if b is None else b[expert])
     return made.reshape(*x.shape[:-1], W.shape[-1])
 

@@ -17,7 +17,10 @@ from compute.tensors import Tensor
 from compute.types import DType
 
 Tensors = Mapping[str, Tensor]
-_TOLD = 3
+_MOST_TOLD = 40
+_MOST_RUNS = 4
+_LACKED = "this model does not have"
+_FOLLOWS = "Fields that are not sent stay as stored: none follows another's change."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def _has_neutral(tensor: Tensor) -> bool:
 def _faults(
     stored: ModelConfig, changed: ModelConfig, fields: Sequence[str], lacking: Sequence[str]
 ) -> Iterator[Fault]:
-    """One for each field and way of not fitting, with the first of the tensors."""
+    """One for each field and way of not fitting, with the tensors."""
     old, new = tensors.tensors(stored), tensors.tensors(changed)
     without = {field: _without(stored, changed, fields, field) for field in fields if lacking}
     groups: dict[tuple[str | None, bool], list[str]] = {}
@@ -81,7 +84,7 @@ def _faults(
     for (cause, reshaped), names in groups.items():
         yield Fault(
             code="weights_cannot_serve",
-            detail=_detail(_said(changed, cause), names, reshaped),
+            detail=_detail(_said(changed, cause), [new[name] for name in names], reshaped),
             place=tuple(cause.split(".")) if cause else (),
             expected=list(new[names[0]].shape),
             got=list(old[names[0]].shape) if reshaped else None,
@@ -106,16 +109,52 @@ def _said(changed: ModelConfig, cause: str | None) -> str:
     if cause is None:
         return "The config"
     value = _at(changed, _attributes(cause))
-    told = isinstance(value, str | int) and not isinstance(value, bool)
-    return f"{cause} = {value}" if told else cause
+    if isinstance(value, bool):
+        return f"{cause} = {str(value).lower()}"
+    return f"{cause} = {value}" if isinstance(value, str | int) else cause
 
 
-def _detail(said: str, names: Sequence[str], reshaped: bool) -> str:
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-    listed = ", ".join(names[:_TOLD]) + more
-    why = "in another shape than this model has" if reshaped else "which this model does not have"
-    comma = "" if reshaped else ","
-    return f"{said} needs {listed}{comma} {why}; give what is needed whole in weights.tensors."
+def _detail(said: str, needed: Sequence[Tensor], reshaped: bool) -> str:
+    listed = _listed(needed)
+    more = f" and {len(listed) - _MOST_TOLD} more" if len(listed) > _MOST_TOLD else ""
+    told = ", ".join(listed[:_MOST_TOLD]) + more
+    why = " in another shape than this model has" if reshaped else f", which {_LACKED}"
+    whole = "it" if len(needed) == 1 else "each"
+    return f"{said} needs {told}{why}; give {whole} whole in weights.tensors. {_FOLLOWS}"
+
+
+def _listed(needed: Sequence[Tensor]) -> list[str]:
+    """Names with shapes, those of several blocks as one: `blocks.0-2.ffn.W_gate (12, 48)`."""
+    blocks: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+    for tensor in needed:
+        stack, block, local = _in_parts(tensor.name)
+        blocks.setdefault((stack, local, tensor.shape), []).extend(block)
+    return [
+        f"{stack}{_spans(sorted(found))}{local} ({', '.join(map(str, shape))})"
+        for (stack, local, shape), found in blocks.items()
+    ]
+
+
+def _in_parts(name: str) -> tuple[str, list[int], str]:
+    """`encoder.blocks.3.ffn.W_in` -> (`encoder.`, [3], `ffn.W_in`); `embed.W_E` has no block."""
+    stack = tensors.ENCODER if name.startswith(tensors.ENCODER) else ""
+    own = name.removeprefix(stack)
+    if not own.startswith("blocks."):
+        return stack, [], own
+    _, block, local = own.split(".", 2)
+    return stack, [int(block)], local
+
+
+def _spans(blocks: Sequence[int]) -> str:
+    """[0, 1, 2, 5] -> `blocks.0-2,5.`; nothing for a tensor of the model."""
+    if not blocks:
+        return ""
+    held = set(blocks)
+    starts = [at for at in blocks if at - 1 not in held]
+    ends = [at for at in blocks if at + 1 not in held]
+    spans = [f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
+    more = ["…"] if len(spans) > _MOST_RUNS else []
+    return f"blocks.{','.join(spans[:_MOST_RUNS] + more)}."
 
 
 def _attributes(field: str) -> tuple[str, ...]:

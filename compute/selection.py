@@ -1,6 +1,6 @@
 """What a request asks to see, resolved against this model: which stages, whole or sliced."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -11,6 +11,8 @@ from compute.errors import MOST_FAULTS, Fault, SelectionError, out_of_range, ref
 from compute.stages import Stage
 from compute.types import AXES, Inputs, Selected
 
+_MOST_LIKE, _MOST_NEAR = 12, 3  # spellings that are looked at, and told
+_MOST_BLOCKS = 16
 _LETTERS = {word: letter for letter, word in AXES.items() if letter != "1"}
 
 
@@ -190,13 +192,23 @@ def _unknown(asked: str, index: int, scene: Scene) -> Fault:
     spelled = spelling.spellings(scene.config)
     reason = spelling.why_unknown(asked, scene.config)
     wanted = stages.local_name(asked)
-    close = [] if wanted in spelled else _near(wanted, spelled)
+    close = [] if wanted in spelled else _near(asked, spelled, scene)
     hint = f" Near it: {', '.join(close)}." if close else " The catalogue of stages lists them all."
     detail = reason if wanted in spelled else reason + hint
     return Fault(code="unknown_stage", detail=detail, place=(index,), expected=close or None)
 
 
-def _near(wanted: str, spelled: Iterable[str]) -> list[str]:
-    """Spellings like one, whatever its case."""
+def _near(asked: str, spelled: Mapping[str, Stage], scene: Scene) -> list[str]:
+    """Spellings like one, whatever its case: of stages that the model has, else of others."""
     by_lower = {name.lower(): name for name in spelled}
-    return [by_lower[name] for name in get_close_matches(wanted.lower(), list(by_lower), n=3)]
+    wanted = stages.local_name(asked).lower()
+    near = [by_lower[name] for name in get_close_matches(wanted, list(by_lower), n=_MOST_LIKE)]
+    present = [name for name in near if _exists(spelled[name], stages.stack_of(asked), scene)]
+    return (present or near)[:_MOST_NEAR]
+
+
+def _exists(stage: Stage, stack: str, scene: Scene) -> bool:
+    """Whether a block of the stack has a stage; one that turns is among the first ones."""
+    own = (scene.config.encoder if stack else None) or scene.config
+    blocks = range(min(own.n_layers, _MOST_BLOCKS))
+    return any(scene.absence(stages.full_name(stage, at, stack)) is None for at in blocks)

@@ -1,5 +1,6 @@
 """What a run fixes for its blocks: the equations chosen from tables, and its masks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +14,9 @@ from compute.positions import Turn
 from compute.types import Array, Bools, Inputs
 from compute.update import Update, update_for
 from compute.weights import StackWeights
+
+ALTERNATING = 2
+"""How many settings are held at once: a window or a rotation for every second or sixth block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +43,21 @@ class Setting:
     memory_forbidden: Bools | None = None
 
 
-def settings_for(config: ModelConfig, inputs: Inputs, w: StackWeights) -> list[Setting]:
-    """The setting of each block; blocks that are alike share one."""
+def settings_for(config: ModelConfig, inputs: Inputs, w: StackWeights) -> Iterator[Setting]:
+    """The setting of each block in turn, made when it is its turn; blocks that are alike share one.
+
+    The last `ALTERNATING` are held, so that blocks of two kinds by turns are made once.
+    """
     position_ids = positions.ids_for(inputs)
     bias = positions.score_bias(config, position_ids, w)
-    own = [block_config(config, layer) for layer in range(config.n_layers)]
-    made = {each: _setting_for(each, inputs, w, bias) for each in dict.fromkeys(own)}
-    return [made[each] for each in own]
+    held: dict[ModelConfig, Setting] = {}
+    for layer in range(config.n_layers):
+        own = block_config(config, layer)
+        setting = held.pop(own, None) or _setting_for(own, inputs, w, bias)
+        while len(held) >= ALTERNATING:
+            del held[next(iter(held))]
+        held[own] = setting
+        yield setting
 
 
 def _setting_for(

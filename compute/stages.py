@@ -13,10 +13,12 @@ from compute._stage import LIBRARIES, Alias, Library, Stage
 from compute._stage_table import STAGES
 from compute.config import ModelConfig, block_config
 from compute.tensors import ENCODER
+from compute.types import AXES
 
 __all__ = [
     "BY_NAME",
     "ENCODER",
+    "GLOSSARY",
     "LIBRARIES",
     "STAGES",
     "Alias",
@@ -38,6 +40,10 @@ __all__ = [
 
 BY_NAME: Mapping[str, Stage] = MappingProxyType({stage.name: stage for stage in STAGES})
 """Stage name without block prefix -> stage."""
+
+_AXES = {"b", *(letter for stage in STAGES for letter in stage.axes)}
+GLOSSARY: Mapping[str, str] = MappingProxyType({x: AXES[x] for x in AXES if x in _AXES})
+"""Axis letter -> axis word, of the axes that stages have; weights have some more of `AXES`."""
 
 _BLOCK = tuple(stage for stage in STAGES if stage.level == "block")
 _FIRST, _LAST = STAGES.index(_BLOCK[0]), STAGES.index(_BLOCK[-1])

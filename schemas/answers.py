@@ -110,7 +110,7 @@ class ModelAnswer(TypedDict):
         list[str],
         Field(
             description="Fields of the preset's or the named model's config that the request "
-            "changed: norm.placement."
+            "changed, and those that went with a change: norm.placement, final_norm."
         ),
     ]
 
@@ -122,7 +122,10 @@ class RowsAnswer(TypedDict):
     batch: Annotated[int | None, Field(description="null where the input has no batch axis.")]
     tokens: Annotated[
         Pieces | None,
-        Field(description="The ids as text, for a model with a tokenizer; null where padding is."),
+        Field(
+            description="The ids as text, for a model with a tokenizer; null where padding is, and "
+            "where the tokenizer has no token of an id."
+        ),
     ]
     token_ids: Annotated[Whole | None, Field(description="As used; null for a tensor.")]
     position_ids: Annotated[Whole, Field(description="As used.")]
@@ -155,7 +158,7 @@ class NextToken(TypedDict):
 
     position: Annotated[int, Field(description="The last row that may be attended to.")]
     token_id: Annotated[int, Field(description="Its id.")]
-    token: Annotated[str | None, Field(description="As text, for a model with a tokenizer.")]
+    token: Annotated[str | None, Field(description="As text, where the tokenizer has one.")]
     logit: Annotated[float | None, Field(description="Its logit; null if not finite.")]
 
 

@@ -71,6 +71,7 @@ class StackAsked(Asked):
             tied=False,
             unembed_bias=False,
             final_norm=bool(self.final_norm),
+            readout=False,
             topology=self.topology,
             residual_multiplier=self.residual_multiplier,
             embed_multiplier=self.embed_multiplier,
@@ -87,10 +88,10 @@ def _layers(asked: StackAsked, alike: ModelConfig) -> tuple[config.LayerConfig, 
     return () if len(layers) == asked.n_layers and set(layers) == {entry} else layers
 
 
+_OFF_IN_ENCODERS = ("tied", "unembed_bias", "readout", "mlm_head", "cross_attention")
 _NEVER_IN_ENCODERS = (
     *dict.fromkeys(("vocab", "logit_softcap", "encoder")).items(),
-    *dict.fromkeys(("tied", "unembed_bias", "mlm_head", "cross_attention"), False).items(),
-    ("readout", True),
+    *dict.fromkeys(_OFF_IN_ENCODERS, False).items(),
     ("logit_multiplier", 1.0),
 )
 
@@ -138,7 +139,9 @@ class ConfigAsked(StackAsked):
     tied: bool = Field(default=False, description="The readout is the transposed embedding.")
     unembed_bias: bool = Field(default=False, description="The readout has a bias b_U.")
     readout: bool = Field(
-        default=True, description="false: an embedding without a readout, so no logits."
+        default=True,
+        description="A model with a vocab has logits; false: its embedding has no readout. "
+        "Without a vocab there is none.",
     )
     mlm_head: bool = Field(
         default=False,
@@ -173,7 +176,7 @@ class ConfigAsked(StackAsked):
                 tied=self.tied,
                 unembed_bias=self.unembed_bias,
                 final_norm=final_norm if self.final_norm is None else self.final_norm,
-                readout=self.readout,
+                readout=self.readout and self.vocab is not None,
                 mlm_head=self.mlm_head,
                 logit_multiplier=self.logit_multiplier,
                 logit_softcap=self.logit_softcap,

@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from compute import config_json
 from compute.config import ModelConfig
-from compute.errors import Fault
-from schemas import config_faults, overrides
+from compute.errors import ConfigError, Fault
+from schemas import causes, config_faults, overrides
 from schemas.base import Asked, Name
 from schemas.config import ConfigAsked
 from schemas.faulty import refuse
@@ -81,9 +81,18 @@ class ModelAsked(Asked):
             return stored or cast(ConfigAsked, base).to_compute()
         if base is None:
             return self.config.to_compute()
-        made = overrides.merged(base, self.config).to_compute()
+        made = self._changed(base, self.config)
         same = stored is not None and config_json.as_json(made) == config_json.as_json(stored)
         return stored if stored is not None and same else made
+
+    def _changed(self, base: ConfigAsked, changes: ConfigAsked) -> ModelConfig:
+        """The base with changes, resolved; a ConfigError's faults stand at what was sent."""
+        try:
+            return overrides.merged(base, changes).to_compute()
+        except ConfigError as error:
+            owner = "preset" if self.name is None else "stored model"
+            placed = causes.at_changes(error.faults, base, changes, owner)
+            raise ConfigError(list(placed)) from None
 
     def overridden(self, stored: ModelConfig | None) -> list[str]:
         """The fields of a preset's or a stored model's config that the request says otherwise."""

@@ -36,7 +36,11 @@ class Models(Answered):
 
     models: Annotated[list[ModelLine], Field(description="A line each, by name.")]
     broken: Annotated[
-        dict[str, str], Field(description="Folders that are no model: name and why not.")
+        dict[str, str],
+        Field(
+            description="Folders and files that are no model that a request can name: name and "
+            "why not."
+        ),
     ]
 
 
@@ -77,7 +81,10 @@ class ModelDetail(Answered):
     tensors: Annotated[dict[str, list[int]], Field(description="Name -> shape.")]
     left_out: Annotated[
         dict[str, str],
-        Field(description="Tensors of its files that are not read, 100 at most: which of it."),
+        Field(
+            description="Tensors of its files that are not read, 100 at most: name -> which of it "
+            "is not, `whole` or some of its rows."
+        ),
     ]
     left_out_total: Annotated[int, Field(description="How many there are.")]
     tokenizer: Annotated[

@@ -50,8 +50,10 @@ def written(resolved: config.ModelConfig) -> ConfigAsked:
 def _written(resolved: object, *, encoder: bool) -> BaseModel:
     asked = _ASKED[type(resolved)]
     form = _IN_ENCODERS.get(asked, asked) if encoder else asked
-    names = applying_fields(type(resolved), getattr(resolved, "kind", None))
-    values = {name: getattr(resolved, name) for name in names if name in form.model_fields}
+    names = {*applying_fields(type(resolved), getattr(resolved, "kind", None))}
+    if getattr(resolved, "vocab", 0) is None:
+        names -= {"readout"}  # it follows a vocab that is brought
+    values = {name: getattr(resolved, name) for name in form.model_fields if name in names}
     for name, value in values.items():
         if is_dataclass(value):
             values[name] = _written(value, encoder=encoder or name == "encoder")
@@ -67,6 +69,9 @@ def _own(layer: config.LayerConfig, alike: config.LayerConfig) -> LayerAsked:
     if "scaling" in own:
         own["scaling"] = _written(layer.scaling, encoder=False)
     return LayerAsked.model_construct(_fields_set=set(own), **own)
+
+
+_OF_LAYERS = {"window", "scale", "theta", "scaling"}
 
 
 def merged(base: Part, changes: Part) -> Part:
@@ -89,8 +94,9 @@ def _kept(base: BaseModel, changes: BaseModel) -> dict[str, Any]:
     resolved = config_faults.RESOLVED.get(type(base))
     if resolved is not None and "kind" in changes.model_fields_set:
         names &= {*applying_fields(resolved, getattr(changes, "kind", None))}
-    if isinstance(changes, StackAsked):
-        names -= _lost(changes)
+    names -= _lost(base, changes)
+    if getattr(changes, "encoder", None) is not None:
+        names -= {"cross_attention"}  # it follows
     values = {name: getattr(base, name) for name in names}
     for part, lost in _lost_inside(changes).items():
         if part in values:
@@ -100,18 +106,31 @@ def _kept(base: BaseModel, changes: BaseModel) -> dict[str, Any]:
     return values
 
 
-def _lost(changes: StackAsked) -> set[str]:
-    """The fields of a stack that go with what the changes take away, or follow what they bring."""
+def _lost(base: BaseModel, changes: BaseModel) -> set[str]:
+    """The fields of a stack that go with what the changes take away."""
+    if not (isinstance(base, StackAsked) and isinstance(changes, StackAsked)):
+        return set()
     said, lost = changes.model_fields_set, set[str]()
     if "vocab" in said and getattr(changes, "vocab", None) is None:
         lost |= {*_OF_READOUT, "final_norm"}
     if not getattr(changes, "readout", True):
         lost |= _OF_READOUT
-    if getattr(changes, "encoder", None) is not None:
-        lost |= {"cross_attention"}
     if changes.norm.kind == "none":
         lost |= {"embed_norm", "final_norm", "mlm_head"}
+    if _ends_in_a_norm(changes) and not _ends_in_a_norm(base) and _final_by_default(base):
+        lost |= {"final_norm"}
     return lost
+
+
+def _ends_in_a_norm(stack: StackAsked) -> bool:
+    """Whether the last block's own norm is what the stream leaves it through."""
+    return stack.norm.placement == "post"
+
+
+def _final_by_default(stack: StackAsked) -> bool:
+    """Whether a final norm is what the stack would have without saying so."""
+    read = isinstance(stack, EncoderAsked) or getattr(stack, "vocab", None) is not None
+    return bool(stack.final_norm) and read
 
 
 def _lost_inside(changes: BaseModel) -> dict[str, set[str]]:
@@ -131,22 +150,30 @@ def _without(part: Part, lost: set[str]) -> Part:
 def _layers(base: list[LayerAsked], changes: StackAsked) -> Iterator[LayerAsked]:
     """What blocks had of their own, as far as it goes: for as many blocks as there are now.
 
-    Nothing where there is no attention, or more blocks than can be listed.
+    A change reaches every block; one that turns nothing goes on so. Nothing is left where there
+    is no attention, or more blocks than can be listed.
     """
     if changes.attention.kind == "none" or changes.n_layers > MOST_LAYERS:
         return
     position = changes.position
     turns = "kind" not in position.model_fields_set or position.kind == "rope"
+    said = (changes.attention.model_fields_set | position.model_fields_set) & _OF_LAYERS
     asked = "n_layers" in changes.model_fields_set
     for at in range(changes.n_layers if asked else len(base)):
         layer = base[at] if at < len(base) else LayerAsked()
-        yield layer if turns else _without(layer, {"theta", "scaling"})
+        gone = said if turns else said | {"theta", "scaling"}
+        is_still = turns and "theta" in layer.model_fields_set and layer.theta is None
+        yield _without(layer, gone - {"theta"} if is_still else gone)
 
 
 def changed(base: BaseModel, changes: BaseModel, prefix: str = "") -> Iterator[str]:
-    """The fields said to be otherwise than in the base, in the config's order: `norm.placement`."""
+    """The fields that become otherwise than the base says, in the config's order, dotted.
+
+    Said to be, or gone with what was: `norm.placement`, and the `final_norm` that goes with it.
+    """
+    gone = _lost(base, changes) & base.model_fields_set
     for name, field in type(changes).model_fields.items():
-        if name not in changes.model_fields_set:
+        if name not in changes.model_fields_set | gone:
             continue
         old, new = getattr(base, name), getattr(changes, name)
         said = prefix + (field.alias or name)

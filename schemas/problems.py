@@ -44,9 +44,15 @@ class BrokenLimit(TypedDict):
 
 
 class EstimatePart(TypedDict):
-    """What one stage adds to an answer."""
+    """What one stage adds to an answer, or the weights to a run."""
 
-    stage: Annotated[str, Field(description="The stage, over all blocks.")]
+    stage: Annotated[
+        str,
+        Field(
+            description="The stage, over all blocks that were asked for; or `weights`, which are "
+            "not of the answer and stand here where memory_bytes is too little."
+        ),
+    ]
     elements: Annotated[Count, Field(description="Numbers of it.")]
 
 

@@ -168,7 +168,7 @@ class StackAnswer(TypedDict):
     embed_multiplier: Annotated[float, Field(description="Multiplies a token's embedding.")]
     embed_norm: Annotated[bool, Field(description="A norm stands below the first block.")]
     token_types: Annotated[int, Field(description="Rows of the table of types; 0: none.")]
-    readout: Annotated[bool, Field(description="A model with a vocab has logits.")]
+    readout: Annotated[bool, Field(description="The model has logits.")]
     mlm_head: Annotated[bool, Field(description="BERT's product and norm before the readout.")]
     logit_multiplier: Annotated[float, Field(description="Multiplies the logits.")]
     logit_softcap: Annotated[float | None, Field(description="c of c · tanh(x / c); null: none.")]

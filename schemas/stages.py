@@ -26,15 +26,21 @@ class AliasAnswered(Answered):
 class StageAnswered(Answered):
     """One tensor of the trace."""
 
-    name: str = Field(description="Without the prefix blocks.{l}. of a block's stage.")
+    name: str = Field(
+        description="Without the prefix blocks.{l}. of a block's stage; an encoder's stages have "
+        "encoder. before it all: encoder.blocks.0.attn.z."
+    )
     level: Annotated[
         Literal["model", "block"], Field(description="Of the model, or of each block.")
     ]
     symbol: Annotated[str | None, Field(description="The article's symbol.")]
     symbol_when: str | None = Field(description="The configs in which the symbol means this stage.")
     axes: list[str] = Field(description="Axis words; a request with a batch has `batch` in front.")
-    plain: str = Field(description="The equation, as plain text.")
-    latex: str = Field(description="The equation, as LaTeX.")
+    plain: str = Field(
+        description="The equation, as plain text; behind it in brackets what differs in some "
+        "arrangements."
+    )
+    latex: str = Field(description="The equation alone, as LaTeX.")
     meaning: Annotated[str, Field(description="What it is, in a sentence.")]
     exists: str = Field(description="The configs that have this stage.")
     derived: bool = Field(description="Computed after the run from other stages; read-only.")
@@ -44,7 +50,13 @@ class StageAnswered(Answered):
 
 
 class Catalogue(Answered):
-    """Every stage in the order of computation, and the axes."""
+    """Every stage in the order of computation, and the axes.
 
-    axes: Annotated[list[AxisAnswered], Field(description="Letter and word of each axis.")]
+    A model with an encoder has the stages twice: the encoder's with the prefix encoder. before all.
+    """
+
+    axes: Annotated[
+        list[AxisAnswered],
+        Field(description="Letter and word of each axis of a stage; weights have some more."),
+    ]
     stages: Annotated[list[StageAnswered], Field(description="Each stage.")]

@@ -1,8 +1,8 @@
 """Print docs/stages.md: the catalogue of stages as a page."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from compute.stages import LIBRARIES, STAGES, Library, Stage
+from compute.stages import GLOSSARY, LIBRARIES, STAGES, Library, Stage
 from compute.types import AXES
 
 HEAD = """# Stages
@@ -12,6 +12,7 @@ same as JSON. A block's stage has the prefix `blocks.{l}.` in front: `blocks.0.a
 encoder has the same stages once more, with `encoder.` before them: `encoder.blocks.0.attn.pattern`.
 
 Axes, letter and word: AXES. A request with a batch has `batch` in front of every stage's axes.
+[Weights](weights.md) alone have OTHERS.
 `exists` says which configs have the stage; one that a config lacks is refused with the reason,
 never answered by its neighbour. *Derived* stages are computed after the run from others.
 Stages marked † are not part of the answer without `select`: spell them out.
@@ -36,8 +37,7 @@ follows that library's meaning. Notes:
 
 def page() -> Iterator[str]:
     """The lines of the page."""
-    axes = ", ".join(f"`{letter}` {word}" for letter, word in AXES.items())
-    yield HEAD.replace("AXES", axes)
+    yield HEAD.replace("OTHERS", _axes(AXES.keys() - GLOSSARY)).replace("AXES", _axes(GLOSSARY))
     yield "## What each is\n"
     yield "| stage | symbol | axes | equation | meaning | exists |"
     yield "|---|---|---|---|---|---|"
@@ -46,6 +46,10 @@ def page() -> Iterator[str]:
     yield f"| stage | {' | '.join(LIBRARIES)} |"
     yield f"|---|{'---|' * len(LIBRARIES)}"
     yield from (_aliases(stage) for stage in STAGES)
+
+
+def _axes(letters: Collection[str]) -> str:
+    return ", ".join(f"`{letter}` {word}" for letter, word in AXES.items() if letter in letters)
 
 
 def _row(stage: Stage) -> str:

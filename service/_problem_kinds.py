@@ -47,7 +47,7 @@ _KINDS = (
         400,
         "The upload is not multipart/form-data",
         "The body ends early, or is not as RFC 7578 has it: parts between boundaries, each with a "
-        "Content-Disposition of form-data, a few short headers and at most 516 parts.",
+        "Content-Disposition of form-data, a few short headers and at most 534 parts.",
     ),
     Kind(
         "uploads-off",
@@ -65,7 +65,8 @@ _KINDS = (
         "unknown-model",
         404,
         "There is no model of this name",
-        "The member `models` lists the names there are; GET /v1/models describes them.",
+        "The member `models` lists the names there are; GET /v1/models describes them. The "
+        "settings GLASSBLOCK_MODELS and GLASSBLOCK_UPLOADS say where models are looked for.",
     ),
     Kind(
         "method-not-allowed",
@@ -106,7 +107,7 @@ _KINDS = (
         "The request is beyond a limit",
         "Answering would need more than this service allows. The member `limit` says which limit; "
         "`estimate`, where it is there, what the request would cost by parts; `advice` what would "
-        "fit. GET /v1/limits lists all limits.",
+        "fit. GET /v1/limits lists all limits; the setting of each is GLASSBLOCK_ and its name.",
     ),
     Kind(
         "unsupported-media-type",

@@ -8,9 +8,10 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 
-from service import __version__, docs_page, errors, idle, middleware, state, tidying
+from service import __version__, docs_page, errors, idle, middleware, state
 from service.routes import limits, models, operations, presets, stages, trace
 from service.settings import Settings
+from service.storage import tidying
 
 DESCRIPTION = (
     "Runs a transformer block, or a stack of them, and returns every intermediate state. "

@@ -1,6 +1,7 @@
 """What the commands of the command line do. `cli` reads the words; this reads everything else."""
 
 import argparse
+import errno
 import io
 import logging
 import os
@@ -15,17 +16,23 @@ import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from service import errors, listings, middleware, problems, state, traces
+from service import errors, listings, middleware, problems, state, traces, wrong_settings
 from service.app import create_app
 from service.picture import screen
 from service.protocol import protocol
-from service.settings import PREFIX, Settings, reason_not_to_listen, unknown_settings
-from service.store import Store
+from service.settings import PREFIX, Settings, reason_not_to_listen
+from service.storage import roots
+from service.storage.store import Store
 
 _LOG = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _DRAIN_SECONDS = 5
 _UNREAD = 128 + signal.SIGPIPE
 """The status that a shell gives a tool whose reader has gone."""
+
+_NO_FOLDER = (
+    'this is a folder. A file is due that holds a request as JSON, {"model": {"name": …}, '
+    '"input": …}, or - for standard input; GLASSBLOCK_MODELS names the folder of a model.'
+)
 
 Command = Callable[[argparse.Namespace, Settings], int]
 
@@ -46,13 +53,27 @@ class Server(uvicorn.Server):
 def run(asked: argparse.Namespace) -> int:
     """Run the command that was asked for; the exit status."""
     given = {name: getattr(asked, name, None) for name in ("host", "port")}
+    given["uploads"] = _own_uploads()
     try:
         settings = Settings(**{name: word for name, word in given.items() if word is not None})
     except (ValidationError, SettingsError) as error:
-        print(_wrong_settings(error), file=sys.stderr)
+        lines = [str(error)] if isinstance(error, SettingsError) else wrong_settings.told(error)
+        print(*(f"glassblock: {line}" for line in lines), sep="\n", file=sys.stderr)
         return 2
     logging.basicConfig(level=settings.log_level.upper(), format=_LOG, stream=sys.stderr)
+    for line in wrong_settings.unknown(os.environ):
+        middleware.log.warning(line)
     return COMMANDS[asked.command](asked, settings)
+
+
+def _own_uploads() -> Path | None:
+    """In a checkout every command keeps uploads, and finds them, in one folder there.
+
+    Unless the environment says where; or that there are none, by an empty word.
+    """
+    said = f"{PREFIX}UPLOADS" in map(str.upper, os.environ)
+    here = roots.checkout()
+    return None if said or here is None else here / ".uploads"
 
 
 def serve(asked: argparse.Namespace, settings: Settings) -> int:
@@ -61,8 +82,6 @@ def serve(asked: argparse.Namespace, settings: Settings) -> int:
     if reason is not None:
         print(f"glassblock: {reason}", file=sys.stderr)
         return 2
-    for name in unknown_settings(os.environ):
-        middleware.log.warning("%s is no setting; it does nothing.", name)
     app = create_app(settings)
     config = uvicorn.Config(
         app,
@@ -113,7 +132,7 @@ def _token_of(store: Store) -> Callable[[str, int], str]:
 
     def token(model: str, token_id: int) -> str:
         text = store.get(model).text
-        return "" if text is None else text.piece(token_id)
+        return "" if text is None else text.piece(token_id) or ""
 
     return token
 
@@ -149,7 +168,8 @@ def _flushed(command: Command, asked: argparse.Namespace, settings: Settings) ->
     except BrokenPipeError:
         raise
     except OSError as error:
-        print(f"glassblock: {error}", file=sys.stderr)
+        told = error if error.filename is None else f"{error.filename}: {error.strerror}"
+        print(f"glassblock: {told}", file=sys.stderr)
         return 2
     return status
 
@@ -181,6 +201,8 @@ def _body(file: str, most: int) -> bytes:
     """A file's bytes, one more than the limit at most, so that the limit can refuse them."""
     if file == "-" and sys.stdin is None:
         raise OSError("standard input is closed")
+    if Path(file).is_dir():
+        raise IsADirectoryError(errno.EISDIR, _NO_FOLDER, file)
     if file == "-":
         body = sys.stdin.buffer.read(most + 1)
     else:
@@ -189,13 +211,3 @@ def _body(file: str, most: int) -> bytes:
     if len(body) > most:
         raise errors.BodyTooLarge(most)
     return body
-
-
-def _wrong_settings(error: ValidationError | SettingsError) -> str:
-    if isinstance(error, SettingsError):
-        return f"glassblock: {error}"
-    lines = [
-        f"glassblock: {PREFIX}{'_'.join(map(str, found['loc'])).upper()}: {found['msg']}"
-        for found in error.errors(include_input=False)
-    ]
-    return "\n".join(lines)

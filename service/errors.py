@@ -16,6 +16,7 @@ answer among it, is a 500 that tells nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import singledispatch
 from types import MappingProxyType
 
@@ -27,9 +28,14 @@ from compute.errors import ComputeError, Fault, Place
 from schemas.problems import Advice, BrokenLimit, Estimate
 from service import faults
 from service.problems import Refusal
+from service.settings import PREFIX
 
+NAME_RULE = (
+    "A model's name is 1 to 64 letters, digits, '.', '_' and '-', a letter or a digit first."
+)
 _MOST_PARTS = 20
 _MOST_NAMES = 100  # a problem is short
+_LONGEST_NAME = 64
 
 
 class ServiceError(Exception):
@@ -114,8 +120,8 @@ class WrongMethod(ServiceError):
 class UnknownModel(ServiceError):
     """A model that is not there; `names` are those there are."""
 
-    def __init__(self, names: Sequence[str], place: Place = ("model", "name")) -> None:
-        detail = "There is no model of this name."
+    def __init__(self, asked: str, names: Sequence[str], place: Place = ("model", "name")) -> None:
+        detail = f"There is no model of this name.{_nearest(asked, names)} {_LOOKED_FOR}"
         told = list(names[:_MOST_NAMES])
         fault = Fault(code="unknown_model", detail=detail, place=place, expected=told)
         members = {"models": told}
@@ -136,7 +142,7 @@ class TooLarge(ServiceError):
     ) -> None:
         got, value = limit.get("got"), limit["value"]
         needed = f"{got:,}" if isinstance(got, int) else "more"
-        said = detail or f"{limit['name']} would be {needed}; the limit is {value:,}."
+        said = detail or _beyond(limit["name"], needed, f"{value:,}")
         fault = Fault(code="beyond_limit", detail=said, place=place, expected=value, got=got)
         members: dict[str, object] = {"limit": limit}
         if estimate is not None:
@@ -166,21 +172,17 @@ class SlowBody(ServiceError):
 
 
 class UploadsOff(ServiceError):
-    """There is no folder to keep uploads in."""
+    """There is no folder to keep uploads in, or none that may be written to."""
 
-    def __init__(self) -> None:
-        super().__init__(Refusal(code="uploads-off"))
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(Refusal(code="uploads-off", detail=detail))
 
 
 class BadModelName(ServiceError):
     """A name that no model can have."""
 
     def __init__(self) -> None:
-        detail = (
-            "A model's name is 1 to 64 letters, digits, '.', '_' and '-', "
-            "a letter or a digit first."
-        )
-        fault = Fault(code="bad_model_name", detail=detail)
+        fault = Fault(code="bad_model_name", detail=NAME_RULE)
         super().__init__(Refusal(code="invalid-request", faults=[fault]))
 
 
@@ -214,7 +216,7 @@ class StoreFull(ServiceError):
             super().__init__(Refusal(code="store-full", detail="The disk is full."))
             return
         limit: BrokenLimit = {"name": name, "value": most, "got": got}
-        detail = f"{name} would be {got:,}; the limit is {most:,}."
+        detail = _beyond(name, f"{got:,}", f"{most:,}")
         super().__init__(Refusal(code="store-full", detail=detail, members={"limit": limit}))
 
 
@@ -264,7 +266,24 @@ ORIGINS: Mapping[type[ComputeError], Origin] = MappingProxyType(
 
 _FIXED = {"shipped": "ships with the service", "folder": "lies in a folder of GLASSBLOCK_MODELS"}
 
+_LOOKED_FOR = (
+    "Besides those that ship, models are looked for where the settings GLASSBLOCK_MODELS and "
+    "GLASSBLOCK_UPLOADS say."
+)
+
 _BY_STATUS = {404: "not-found"}
+
+
+def _beyond(name: str, needed: str, most: str) -> str:
+    setting = f"{PREFIX}{name.upper()}"
+    return f"{name} would be {needed}; the limit is {most}, and {setting} sets it."
+
+
+def _nearest(asked: str, names: Sequence[str]) -> str:
+    """The name that was perhaps meant; a mistyped one has about the length of a name."""
+    by_lower = {name.lower(): name for name in names}
+    close = get_close_matches(asked[:_LONGEST_NAME].lower(), list(by_lower), n=1)
+    return f" Nearest: {by_lower[close[0]]}." if close else ""
 
 
 @singledispatch

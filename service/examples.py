@@ -236,7 +236,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
         "fully_masked_rows": [],
         "next_token": None,
         "identities": None,
-        "cost": {"parameters": 22, "flops": 168, "elements": 9, "bytes": 472},
+        "cost": {"parameters": 22, "flops": 168, "elements": 9, "bytes": 544},
     }
 )
 """What the example `row` is answered."""

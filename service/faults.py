@@ -127,6 +127,8 @@ def _advice(details: ErrorDetails, model: type[BaseModel]) -> str:
         names = keys.of(model, details["loc"])
         off = " An object with kind = none switches it off." if "kind" in names else ""
         return f" Its keys: {', '.join(names)}.{off}" if names else ""
+    if details["type"] == "literal_error":
+        return keys.of_others(details["loc"], details["input"])
     return keys.advice(model, details["loc"]) if details["type"] == "extra_forbidden" else ""
 
 

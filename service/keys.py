@@ -1,18 +1,43 @@
-"""Which keys a request has at a place, for a reader who misspelt one."""
+"""Which keys and names a request has at a place, for a reader who misspelt one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 
+from compute.checkpoints.fields import ACTIVATIONS
 from schemas.packed import Packed
 from schemas.tensors import Posted
 
 _LONGEST = 64  # characters of a key that are compared
 _MOST_HOMES = 3
 _A_SLIP = 0.85  # so much alike (tensor, tensors) it is a slip, not a key of elsewhere
+
+_GATED = "with ffn.kind = gated"
+_ACTIVATIONS: Mapping[str, str] = {
+    **ACTIVATIONS,
+    "gelu_erf": "gelu",
+    "relu_squared": "relu2",
+    "squared_relu": "relu2",
+    "none": "identity",
+    "swiglu": f"silu {_GATED}",
+    "geglu": f"gelu or gelu_tanh {_GATED}",
+    "reglu": f"relu {_GATED}",
+}
+"""An activation as other libraries call it -> as a config does."""
+
+
+def of_others(location: Sequence[str | int], sent: object) -> str:
+    """What a name of another library is called here; empty for one that is not known."""
+    if not location or location[-1] != "activation" or not isinstance(sent, str):
+        return ""
+    name = sent[:_LONGEST].lower()
+    ours = _ACTIVATIONS.get(name)
+    if ours is None:
+        return ""
+    return f" It is written {ours} here." if name == ours else f" {name} is {ours} here."
 
 
 def advice(model: type[BaseModel], location: Sequence[str | int]) -> str:

@@ -12,7 +12,9 @@ from functools import cached_property
 import orjson
 from pydantic import JsonValue
 
-from compute import cost, selection
+from compute import cost, selection, stages
+from compute.checkpoints.text import Text
+from compute.checkpoints.tokenizer_rules import LONGEST_TOKEN
 from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.errors import Place
@@ -34,8 +36,13 @@ _MOST_ADVICE = 4096  # bytes: a problem is short, and tells its limit and estima
 USE = ("logits", "resid_post", "attn.pattern", "attn_out", "ffn_out", "resid_pre", "resid_mid")
 """The stages that are kept first where not all fit; the others follow, small ones first."""
 
+_NOTHING_FITS = (
+    "Nothing of this run fits: ask for fewer positions, a smaller batch or model, "
+    "or have the limit raised."
+)
 _FLOPS_A_SECOND = 2e10
 _SECONDS_A_NUMBER = 5e-8
+_FEW_CHARACTERS = 1 << 19  # of tokens, which fit in any answer
 _IDENTITY_BYTES = 32 << 20  # float64 copies, made in blocks
 
 
@@ -58,8 +65,14 @@ def check_config(config: ModelConfig, request: TraceRequest, settings: Settings)
     check("d_model", config.d_model, settings, place=_of_model(request.model, "d_model"))
     check("blocks", config.n_layers, settings, place=_of_model(request.model, "n_layers"))
     if config.encoder is not None:
-        place = _of_model(request.model, "encoder")
-        check("blocks", config.encoder.n_layers, settings, place=place)
+        check("blocks", config.encoder.n_layers, settings, place=_of_encoder(request.model))
+
+
+def _of_encoder(asked: ModelAsked) -> Place:
+    """Where a request says how deep the encoder is, or what brings that."""
+    encoder = None if asked.config is None else asked.config.encoder
+    said = encoder is not None and "n_layers" in encoder.model_fields_set
+    return (*_of_model(asked, "encoder"), *(("n_layers",) if said else ()))
 
 
 def _of_model(asked: ModelAsked, field: str) -> Place:
@@ -94,6 +107,23 @@ def check_input(read: Inputs, asked: InputAsked, settings: Settings) -> None:
     check("batch", read.batch or 1, settings, place=place)
 
 
+def check_tokens(read: Inputs, text: Text | None, settings: Settings) -> None:
+    """Raise TooLarge for ids whose tokens, which the answer names, are too long together."""
+    rows = [x for x in (read, read.memory) if x is not None]
+    ids = [x.token_ids for x in rows if x.token_ids is not None]
+    most = max(settings.answer_elements, _FEW_CHARACTERS)
+    if text is None or LONGEST_TOKEN * sum(x.size for x in ids) <= most:
+        return
+    got = sum(map(text.characters, ids))
+    if got > most:
+        limit: BrokenLimit = {"name": "answer_elements", "value": most, "got": got}
+        detail = (
+            f"The input's tokens, which the answer names, have {got:,} characters; "
+            f"the limit is {most:,}, as for numbers: send fewer positions."
+        )
+        raise TooLarge(limit=limit, detail=detail, place=("input",))
+
+
 def check(
     name: str, got: int, settings: Settings, *, place: Place = (), advice: Advice | None = None
 ) -> None:
@@ -113,7 +143,7 @@ def check_work(work: Work, settings: Settings) -> None:
     name, value, got = broken
     raise TooLarge(
         limit={"name": name, "value": value, "got": got},
-        estimate=estimate(work),
+        estimate=estimate(work, with_weights=name == "memory_bytes"),
         advice=_advice(work, settings),
     )
 
@@ -135,15 +165,31 @@ def memory_bytes(price: Cost, dtype: DType) -> int:
     return price.bytes + TEXT_BYTES[dtype] * price.elements + _IDENTITY_BYTES
 
 
-def estimate(work: Work) -> Estimate:
-    """The cost as a problem tells it, parts by stage over all blocks, the largest first."""
+def estimate(work: Work, *, with_weights: bool) -> Estimate:
+    """The cost as a problem tells it, parts by stage over the blocks asked for, largest first."""
     price = work.cost
     return {
         "elements": price.elements,
         "bytes": memory_bytes(price, work.dtype),
         "seconds": round(price.flops / _FLOPS_A_SECOND + price.elements * _SECONDS_A_NUMBER, 3),
-        "parts": [{"stage": name, "elements": elements} for name, elements in _by_kind(work)],
+        "parts": [{"stage": x, "elements": count} for x, count in _parts(work, with_weights)],
     }
+
+
+def _parts(work: Work, with_weights: bool) -> list[tuple[str, int]]:
+    """(stage, elements), the largest first: a stage of one block of several by its own name."""
+    groups: dict[str, list[str]] = {}
+    for wanted in work.selected.wanted:
+        groups.setdefault(_kind(wanted), []).append(wanted.name)
+    own = {
+        kind: names[0]
+        for kind, names in groups.items()
+        if len(names) == 1 and not _is_every(names, work.scene.config)
+    }
+    parts = [(own.get(x, x), elements) for x, elements in _by_kind(work)]
+    if with_weights:
+        parts.append(("weights", work.cost.weight_bytes // cost.BYTES[work.dtype]))
+    return sorted(parts, key=lambda part: (-part[1], part[0]))
 
 
 def _by_kind(work: Work) -> list[tuple[str, int]]:
@@ -157,7 +203,9 @@ def _by_kind(work: Work) -> list[tuple[str, int]]:
 
 
 def _kind(wanted: Wanted) -> str:
-    return f"blocks.*.{wanted.stage.name}" if wanted.stage.level == "block" else wanted.name
+    if wanted.stage.level != "block":
+        return wanted.name
+    return f"{stages.stack_of(wanted.name)}blocks.*.{wanted.stage.name}"
 
 
 def _advice(work: Work, settings: Settings) -> Advice:
@@ -167,11 +215,11 @@ def _advice(work: Work, settings: Settings) -> Advice:
     rows = [Selected(name=f"blocks.{x}.resid_post", where={"position": (-1,)}) for x in layers]
     smaller = [selection.resolve([row], work.scene) for row in rows]
     for candidate in (_what_fits(work, settings), _summed_up(work), *smaller):
-        select = as_select(candidate, work.scene.config.n_layers)
+        select = as_select(candidate, work.scene.config)
         told = len(orjson.dumps(select)) <= _MOST_ADVICE
         if candidate.wanted and told and _fits(work, candidate, settings):
             return {"select": select}
-    return {"text": "Nothing of this run fits: ask for fewer positions, a smaller batch or model."}
+    return {"text": _NOTHING_FITS}
 
 
 def _what_fits(work: Work, settings: Settings) -> Selection:
@@ -202,19 +250,24 @@ def _use(kind: str) -> int:
     return USE.index(name) if name in USE else len(USE)
 
 
-def as_select(selected: Selection, n_layers: int) -> list[JsonValue]:
+def as_select(selected: Selection, config: ModelConfig) -> list[JsonValue]:
     """A selection as a request writes it, a stage of every block under one name."""
     alike: dict[object, list[Wanted]] = {}
     for wanted in selected.wanted:
         key = (_kind(wanted), wanted.summary, tuple(wanted.where.items()))
         alike.setdefault(key, []).append(wanted)
-    return [item for group in alike.values() for item in _items(group, n_layers)]
+    return [item for group in alike.values() for item in _items(group, config)]
 
 
-def _items(group: list[Wanted], n_layers: int) -> list[JsonValue]:
-    if len(group) == n_layers:
+def _items(group: list[Wanted], config: ModelConfig) -> list[JsonValue]:
+    if _is_every([wanted.name for wanted in group], config):
         return [_item(_kind(group[0]), group[0])]
     return [_item(wanted.name, wanted) for wanted in group]
+
+
+def _is_every(names: list[str], config: ModelConfig) -> bool:
+    """Whether a stage's full names are those of every block of its stack."""
+    return len(names) == stages.config_of(names[0], config).n_layers
 
 
 def _item(name: str, wanted: Wanted) -> JsonValue:

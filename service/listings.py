@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 
 from compute import stages
-from compute.types import AXES
 from schemas.presets import PresetLine
 from service import state
 from service.routes import models, presets
@@ -25,7 +24,7 @@ def list_stages(asked: argparse.Namespace, settings: Settings) -> int:
         prefix = "blocks.{l}." if stage.level == "block" else ""
         rows.append((prefix + stage.name, stage.symbol or "", " ".join(stage.axes), stage.meaning))
     _print_table(rows)
-    print("\naxes: " + ", ".join(f"{letter} {word}" for letter, word in AXES.items()))
+    print("\naxes: " + ", ".join(f"{letter} {word}" for letter, word in stages.GLOSSARY.items()))
     return 0
 
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
 from schemas.problems import LimitProblem, Problem, UnknownModelProblem
-from service import parts
 from service.problems import KINDS, MEDIA_TYPE, Kind
+from service.storage import parts
 
 Json = dict[str, Any]
 Responses = dict[int | str, Json]

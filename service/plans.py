@@ -29,7 +29,7 @@ from schemas.trace import TraceRequest
 from schemas.weights import WeightsAsked
 from service import limits, reading
 from service.settings import Settings
-from service.store import Store
+from service.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +85,7 @@ def plan(
     fit = _fit(asked, config, overrides, checkpoint)
     read = reading.read(request.input, dtype, checkpoint, settings)
     work = _weighed(request, config, read.inputs, settings)
+    limits.check_tokens(read.inputs, None if checkpoint is None else checkpoint.text, settings)
     brought = _brought(config, asked.weights, dtype, fit)
     store.make_room(limits.memory_bytes(work.cost, dtype), checkpoint, dtype)
     made = _weights(config, brought, dtype, checkpoint, store, check)

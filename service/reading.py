@@ -97,7 +97,11 @@ def _placed(fault: Fault, asked: RowsAsked) -> Fault:
         return replace(found, place=(_MEMORY, *found.place))
     if asked.text is None or first not in ("text", "token_ids"):
         return fault
-    return replace(fault, place=("text", *inner[:1]) if asked.text.batched else ("text",))
+    detail = fault.detail
+    if fault.code == "out_of_vocabulary" and first == "token_ids":
+        detail = f"The model's tokenizer has more tokens than its vocab. {detail}"
+    place = ("text", *inner[:1]) if asked.text.batched else ("text",)
+    return replace(fault, detail=detail, place=place)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class Settings(BaseSettings):
     )
     models: Folders = Field(
         default=(),
-        description="More folders of models, separated as in PATH or as a JSON list.",
+        description="More folders of models, or models, separated as in PATH or as a JSON list.",
     )
     uploads: Path | None = Field(
         default=None,

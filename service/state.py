@@ -8,8 +8,8 @@ from starlette.requests import Request
 from service.admission import Admission
 from service.held import Held
 from service.settings import Settings
-from service.store import Store
-from service.uploading import Uploading
+from service.storage.store import Store
+from service.storage.uploading import Uploading
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _tokens(planned: Plan, token_ids: Ints | None, real: Bools | None) -> object
     return _pieces(token_ids, kept, checkpoint.text.piece)
 
 
-def _pieces(token_ids: Ints, real: Bools, piece: Callable[[int], str]) -> list[object]:
+def _pieces(token_ids: Ints, real: Bools, piece: Callable[[int], str | None]) -> list[object]:
     rows = zip(token_ids, real, strict=True)
     if token_ids.ndim > 1:
         return [_pieces(ids, kept, piece) for ids, kept in rows]

@@ -51,7 +51,12 @@ def service(log: IO[bytes] | None = None, **settings: str) -> Iterator[Service]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     chosen = {f"GLASSBLOCK_{name.upper()}": value for name, value in settings.items()}
-    environment = {**os.environ, **_AS_SERVED, "GLASSBLOCK_LOG_LEVEL": "error"}
+    environment = {
+        **os.environ,
+        **_AS_SERVED,
+        "GLASSBLOCK_LOG_LEVEL": "error",
+        "GLASSBLOCK_UPLOADS": "",
+    }
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, env=environment | chosen, stderr=log) as process:
         started = Service(process, port)

@@ -16,7 +16,7 @@ LAYERS = ("compute", "schemas", "service")
 MODULES = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 
 COMPUTE_MAY = sys.stdlib_module_names - {"json"} | {"numpy", "compute"}
-CHECKPOINTS_MAY = COMPUTE_MAY | {"json", "safetensors", "tokenizers", "gguf", "ml_dtypes"}
+CHECKPOINTS_MAY = COMPUTE_MAY | {"json", "tokenizers", "gguf"}
 VOCABULARY = {
     f"compute.{name}"
     for name in ("config", "config_json", "config_rules", "stages", "types", "errors")

@@ -1,8 +1,10 @@
 """From a config.json to a resolved config, by its family."""
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from compute import config_rules
+from compute.checkpoints.families.own import OWN
 from compute.checkpoints.family import Family
 from compute.checkpoints.faults import refused
 from compute.checkpoints.fields import Fields
@@ -10,7 +12,8 @@ from compute.config import ModelConfig
 from compute.errors import ComputeError, Fault, ModelError
 
 _DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers")
-_FILE = "config.json"
+FILE = "config.json"
+MOST_BLOCKS = 1024
 
 
 def config_of(family: Family, fields: Fields, names: AbstractSet[str]) -> ModelConfig:
@@ -29,7 +32,8 @@ def config_of(family: Family, fields: Fields, names: AbstractSet[str]) -> ModelC
     except ModelError:
         raise
     except ComputeError as error:
-        raise ModelError([_in_file(x) for x in error.faults]) from error
+        placed = _of_own if family.name == OWN.name else as_read
+        raise ModelError([placed(x) for x in error.faults]) from error
 
 
 def _refuse_depth(fields: Fields, count: int) -> None:
@@ -39,14 +43,19 @@ def _refuse_depth(fields: Fields, count: int) -> None:
             depth = asked.raw.get(key)
             if type(depth) is int and depth > count:
                 detail = f"{key} = {depth} is more than the file has tensors."
-                raise refused((_FILE, key), detail, count, depth)
+                raise refused((FILE, key), detail, count, depth)
+            if type(depth) is int and depth > MOST_BLOCKS:
+                detail = f"{key} = {depth} is more blocks than any model has."
+                raise refused((FILE, key), detail, f"at most {MOST_BLOCKS}", depth)
 
 
-def _in_file(fault: Fault) -> Fault:
-    return Fault(
-        code=fault.code,
-        detail=fault.detail,
-        place=(_FILE, *fault.place),
-        expected=fault.expected,
-        got=fault.got,
-    )
+def _of_own(fault: Fault) -> Fault:
+    """Our own form has our own fields."""
+    return replace(fault, place=(FILE, *fault.place))
+
+
+def as_read(fault: Fault, file: str = FILE) -> Fault:
+    """A rule that the config breaks as it is read here, at a file that has other fields."""
+    field = ".".join(map(str, fault.place))
+    detail = f"{file}, as it is read here: {field}{': ' if field else ''}{fault.detail}"
+    return replace(fault, detail=detail, place=(file,))

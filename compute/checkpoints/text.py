@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from compute.checkpoints import tokenizer_rules
 from compute.checkpoints.faults import refused
 from compute.checkpoints.json_file import read_bytes
-from compute.errors import Fault, InputError, refuse_if
+from compute.checkpoints.tokenizer_rules import Bounds
+from compute.errors import Fault, InputError, ModelError, refuse_if
 from compute.types import Bools, Ints
 
 LARGEST_TOKENIZER = 1 << 26
 """Bytes of a tokenizer.json."""
+
+_PIECE = 1024  # characters that are looked at while no other thread runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +29,39 @@ class Tokens:
     real: Bools
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A tokenizer, and what it may be asked for."""
+
+    tokenizer: Tokenizer
+    bounds: Bounds
+
+
 class Text:
     """A tokenizer, made when text first comes: of a large vocabulary that takes a tenth of a second
     and more. Special tokens only where they are asked for."""
 
-    def __init__(self, make: Callable[[], Tokenizer]) -> None:
+    def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
 
-    @cached_property
+    @property
     def tokenizer(self) -> Tokenizer:
         """Made once; a ModelError where that fails."""
-        return self._make()
+        return self._made.tokenizer
+
+    @property
+    def _made(self) -> Made:
+        made = self._made_or_not
+        if isinstance(made, tuple):
+            raise ModelError(made)
+        return made
+
+    @cached_property
+    def _made_or_not(self) -> Made | tuple[Fault, ...]:
+        try:
+            return self._make()
+        except ModelError as error:
+            return tuple(error.faults)
 
     @staticmethod
     def load(path: Path) -> "Text":
@@ -49,6 +75,7 @@ class Text:
 
     def encode(self, texts: Sequence[str], special_tokens: bool) -> Tokens:
         """The ids of each text, left-padded to the longest; an InputError for text it lacks."""
+        self._check_lengths(texts)
         rows = [self._ids(text, at, special_tokens) for at, text in enumerate(texts)]
         empty = [
             Fault(code="no_tokens", detail="The text has no tokens.", place=("text", at))
@@ -64,13 +91,23 @@ class Text:
             real[at, longest - len(row) :] = True
         return Tokens(ids, real)
 
-    def piece(self, token_id: int) -> str:
-        """A token as text."""
-        return self.tokenizer.id_to_token(token_id) or ""
+    def piece(self, token_id: int) -> str | None:
+        """A token as text; None for an id that the tokenizer has no token of, or where it is
+        broken: token ids need none."""
+        made = self._made_or_not
+        return None if isinstance(made, tuple) else made.tokenizer.id_to_token(token_id)
+
+    def characters(self, token_ids: Ints) -> int:
+        """How many characters the tokens of ids have together."""
+        ids, counts = np.unique(token_ids, return_counts=True)
+        lengths = [len(self.piece(int(x)) or "") for x in ids]
+        return int(np.dot(lengths, counts))
 
     def _ids(self, text: str, at: int, special_tokens: bool) -> list[int]:
         try:
-            return self.tokenizer.encode(text, add_special_tokens=special_tokens).ids
+            # of a list, though of one text: other threads run meanwhile
+            (made,) = self.tokenizer.encode_batch_fast([text], add_special_tokens=special_tokens)
+            return made.ids
         except BaseException as error:  # bare Exception for a token it lacks, or a panic
             if not _is_of_library(error):
                 raise
@@ -83,13 +120,36 @@ class Text:
 
     def first_tokens(self, count: int) -> list[str]:
         """The tokens of the smallest ids."""
-        vocabulary = sorted(self.tokenizer.get_vocab().items(), key=lambda item: item[1])
-        return [token for token, _ in vocabulary[:count]]
+        tokens = map(self.tokenizer.id_to_token, range(count))
+        return [token for token in tokens if token is not None]
+
+    def _check_lengths(self, texts: Sequence[str]) -> None:
+        """Raise an InputError for texts that together are longer than the tokenizer soon reads."""
+        bounds = self._made.bounds
+        characters = sum(map(len, texts))
+        if characters > bounds.most_characters:
+            most, what = bounds.most_characters, "characters"
+        elif characters * bounds.growth > bounds.most_bytes < self._normalized_bytes(texts):
+            most, what = bounds.most_bytes, "bytes once it is normalized"
+        else:
+            return
+        detail = f"For this model's tokenizer text has at most {most} {what}, in all."
+        raise InputError([Fault(code="text_too_long", detail=detail, place=("text",))])
+
+    def _normalized_bytes(self, texts: Sequence[str]) -> int:
+        """About how many, counted a piece at a time: another thread may run after each."""
+        normalizer = self.tokenizer.normalizer
+        make = (lambda piece: piece) if normalizer is None else normalizer.normalize_str
+        pieces = (text[at : at + _PIECE] for text in texts for at in range(0, len(text), _PIECE))
+        return sum(len(make(piece).encode("utf-8", "replace")) for piece in pieces)
 
     def _first_unknown(self, text: str) -> int | None:
-        """Where, counted from 0, the first piece begins that is no token; None if none is found."""
+        """Where, counted from 0, the first piece begins that is no token; None if none is found,
+        or the text is too long to look."""
         splitter = self.tokenizer.pre_tokenizer
-        pieces = [] if splitter is None else splitter.pre_tokenize_str(text)
+        if splitter is None or len(text) > _PIECE:
+            return None
+        pieces = splitter.pre_tokenize_str(text)
         unknown = (at[0] for piece, at in pieces if self.tokenizer.token_to_id(piece) is None)
         return next(unknown, None)
 
@@ -113,7 +173,8 @@ class Text:
         return shown if self.vocabulary_size <= 12 else f"{shown}, …"
 
 
-def _parsed(content: bytes, name: str) -> Tokenizer:
+def _parsed(content: bytes, name: str) -> Made:
+    bounds = tokenizer_rules.check(content, name)
     try:
         tokenizer = Tokenizer.from_buffer(content)
         tokenizer.no_truncation()
@@ -122,7 +183,7 @@ def _parsed(content: bytes, name: str) -> Tokenizer:
         if not _is_of_library(error):
             raise
         raise refused(name, f"{name} is not a tokenizer.json.") from error
-    return tokenizer
+    return Made(tokenizer, bounds)
 
 
 def _is_of_library(error: BaseException) -> bool:

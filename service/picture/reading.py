@@ -136,7 +136,7 @@ def _rows(told: RowsAnswer, at: int | None) -> Rows:
     pieces = cast(Sequence[str | None] | None, _row(told["tokens"], at))
     return Rows(
         positions=told["positions"],
-        tokens=_labels(ids, pieces),
+        tokens=_labels(ids, pieces, cast(Sequence[bool] | None, _row(told["key_mask"], at))),
         position_ids=cast(Sequence[int], _row(told["position_ids"], at)),
         key_mask=cast(Sequence[bool] | None, _row(told["key_mask"], at)),
         token_types=cast(Sequence[int] | None, _row(told["token_types"], at)),
@@ -149,10 +149,21 @@ def _row(told: object, at: int | None) -> object:
     return cast(list[object], told)[at or 0] if nested else told
 
 
-def _labels(ids: Sequence[int] | None, pieces: Sequence[str | None] | None) -> Sequence[str] | None:
-    if pieces is not None:
-        return [PADDING if piece is None else words.token(piece) for piece in pieces]
-    return None if ids is None else [f"#{token_id}" for token_id in ids]
+def _labels(
+    ids: Sequence[int] | None, pieces: Sequence[str | None] | None, key_mask: Sequence[bool] | None
+) -> Sequence[str] | None:
+    """A token's text, or its id where it has none; padding is masked."""
+    if ids is None:
+        return None
+    texts = [None] * len(ids) if pieces is None else pieces
+    masks = [True] * len(ids) if pieces is None or key_mask is None else key_mask
+    return [_label(*told) for told in zip(ids, texts, masks, strict=True)]
+
+
+def _label(token_id: int, text: str | None, attended: bool) -> str:
+    if text is not None:
+        return words.token(text)
+    return f"#{token_id}" if attended else PADDING
 
 
 def _known(answer: TraceAnswer) -> dict[int, str]:

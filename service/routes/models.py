@@ -15,7 +15,7 @@ from schemas.models import ModelDetail, Models, Origin, Parameters, Tokenizer
 from schemas.resolved import ConfigAnswer
 from service import errors, openapi, plans, state
 from service.answers import json
-from service.store import Store, is_name
+from service.storage.store import Store, is_name
 
 router = APIRouter(prefix="/models", tags=["models"])
 
@@ -78,8 +78,8 @@ async def put_model(request: Request, name: NewName) -> Response:
     if not is_name(name):
         raise errors.BadModelName
     await to_thread.run_sync(here.store.refuse_if_fixed, name)
-    known = await here.uploading.take(request, name)
-    answer = await to_thread.run_sync(described, here.store, name)
+    checkpoint, known = await here.uploading.take(request, name)
+    answer = await to_thread.run_sync(_described, checkpoint, "uploaded")
     return json(answer, 200 if known else 201)
 
 

@@ -20,7 +20,7 @@ async def catalogue() -> Response:
 @lru_cache(maxsize=1)
 def encoded() -> bytes:
     """The catalogue as JSON; it is the same for as long as the process lives."""
-    axes = [AxisAnswered(letter=letter, word=word) for letter, word in AXES.items()]
+    axes = [AxisAnswered(letter=letter, word=word) for letter, word in stages.GLOSSARY.items()]
     found = Catalogue(axes=axes, stages=[described(stage) for stage in stages.STAGES])
     return found.model_dump_json().encode()
 

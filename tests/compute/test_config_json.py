@@ -277,3 +277,12 @@ def test_no_key_heads_at_all_are_refused_and_not_divided_by() -> None:
     raw["attention"]["n_kv_heads"] = 0
     with pytest.raises(ConfigError):
         config_json.from_json(raw)
+
+
+def test_what_has_no_vocabulary_reads_nothing_out() -> None:
+    config = config_json.from_json(FULL)
+    written = config_json.as_json(config)
+    assert (written["readout"], written["encoder"]["readout"]) == (True, False)
+    bare = small.model(12, attention=small.attention(3, 4))
+    for said in ({}, {"readout": True}, {"readout": False}):
+        assert config_json.as_json(config_json.from_json(bare | said))["readout"] is False

@@ -102,6 +102,7 @@ BROKEN: dict[str, tuple[dict[str, object], str]] = {
     "experts that are none": ({"ffn": moe(n_experts=0)}, "ffn.n_experts"),
     "experts none of which is chosen": ({"ffn": moe(top_k=0)}, "ffn.top_k"),
     "more experts chosen than there are": ({"ffn": moe(top_k=5)}, "ffn.top_k"),
+    "more experts than are worked through": ({"ffn": moe(n_experts=4097)}, "ffn.n_experts"),
     "a weight of no shared expert": ({"ffn": moe(shared_gate=True)}, "ffn.shared_gate"),
     "a gate bias of experts without gates": (
         {"ffn": moe(expert="mlp", bias=FfnBias(gate=True))},

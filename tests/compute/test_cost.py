@@ -374,6 +374,43 @@ def test_a_run_stays_within_its_estimated_memory(name: str, asked: str, dtype: D
     assert peak(run) <= 1.1 * (estimated.kept_bytes + estimated.work_bytes) + 1e6
 
 
+ONE_HEAD = small.attention(1, 1, mask="causal")
+WIDE_HEAD = small.attention(1, 256)
+BY_BLOCK = {
+    "windows": (ONE_HEAD, small.NONE, [{"window": at + 1, "theta": None} for at in range(16)]),
+    "bases": (
+        WIDE_HEAD,
+        small.rope(256),
+        [{"window": None, "theta": 10.0 + at} for at in range(16)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("own", BY_BLOCK)
+def test_blocks_that_all_differ_stay_within_the_estimate(own: str, dtype: DType) -> None:
+    attention, position, layers = BY_BLOCK[own]
+    plain = {"scale": 0.4, "scaling": {"kind": "none"}}
+    config = small.model(
+        2,
+        n_layers=16,
+        attention=attention,
+        position=position,
+        layers=[plain | layer for layer in layers],
+    )
+    batch, n = 3, 251
+    run = small.run(
+        config,
+        small.drawn(config, 0),
+        dtype=dtype,
+        select=[Selected(name="blocks.15.resid_post", where={"position": (-1,)})],
+        tensor=np.random.default_rng(0).standard_normal((batch, n, 2)),
+        key_mask=np.arange(batch * n).reshape(batch, n) % 7 > 0,
+        position_ids=np.arange(batch * n).reshape(batch, n),
+    )
+    assert peak(run) <= 1.1 * estimate_of(run, dtype).bytes + 1e6
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 64])
 @pytest.mark.parametrize("crosses", [False, True])

@@ -193,3 +193,15 @@ def test_small_and_large_numbers_raise_no_alarm_in_other_arrangements(
         assert identity.holds is not False, identity
         for measured in (identity.max_abs, identity.rel, identity.norm_ratio):
             assert measured is None or np.isfinite(measured), identity
+
+
+@DTYPES
+@pytest.mark.parametrize("multiplier", [1e-40, 1e-3, 1 / 3, -1e6])
+def test_any_residual_multiplier_raises_no_alarm(multiplier: float, dtype: DType) -> None:
+    # in float32 1e-40 is one of few numbers near it: what is multiplied by is that number
+    config = small.model(11, attention=small.attention(2, 3), ffn=small.mlp(7))
+    config |= {"residual_multiplier": multiplier}
+    run = small.run(config, small.drawn(config, 8), dtype=dtype, tensor=ROWS)
+    told = verdicts(trace(run))
+    assert told["blocks.0.attn_update"] is told["blocks.0.ffn_update"] is True
+    assert False not in told.values()

@@ -152,8 +152,9 @@ def test_tensor_that_is_lacking_is_refused_at_the_field_that_needs_it() -> None:
     assert (fault.code, fault.place) == ("weights_cannot_serve", ("position", "kind"))
     assert (fault.expected, fault.got) == ([5, 12], None)
     assert fault.detail == (
-        "position.kind = learned needs pos_embed.W_pos, which this model does not have; give what "
-        "is needed whole in weights.tensors."
+        "position.kind = learned needs pos_embed.W_pos (5, 12), which this model does not have; "
+        "give it whole in weights.tensors. Fields that are not sent stay as stored: none follows "
+        "another's change."
     )
 
 
@@ -162,14 +163,49 @@ def test_tensor_of_another_shape_is_refused_at_the_field_that_gives_it() -> None
     (fault,) = refused(position, "position.n_positions")
     assert fault.place == ("position", "n_positions")
     assert (fault.expected, fault.got) == ([6, 12], [5, 12])
-    assert "position.n_positions = 6 needs pos_embed.W_pos in another shape" in fault.detail
+    assert "position.n_positions = 6 needs pos_embed.W_pos (6, 12) in another shape" in fault.detail
 
 
-def test_more_blocks_than_are_stored_are_refused_and_not_all_told() -> None:
+def test_every_tensor_that_is_needed_is_told_once_for_all_its_blocks() -> None:
     (fault,) = refused({"n_layers": 4}, "n_layers")
     assert fault.place == ("n_layers",)
-    assert fault.detail.startswith("n_layers = 4 needs blocks.2.attn.W_Q, blocks.2.attn.W_K, ")
-    assert " and 11 more, which" in fault.detail
+    assert fault.detail.startswith(
+        "n_layers = 4 needs blocks.2-3.attn.W_Q (3, 12, 4), blocks.2-3.attn.W_K (3, 12, 4), "
+        "blocks.2-3.attn.W_V (3, 12, 4), blocks.2-3.attn.W_O (3, 4, 12), "
+        "blocks.2-3.ffn.W_in (12, 7), blocks.2-3.ffn.W_gate (12, 7), "
+        "blocks.2-3.ffn.W_out (7, 12), which this model does not have; give each whole in "
+    )
+
+
+def test_blocks_that_are_given_are_not_told_and_many_gaps_are_cut_short() -> None:
+    given = tuple(f"blocks.{at}.attn.sinks" for at in (1, 4, 6, 8, 10))
+    stored = replace(STORED, n_layers=12)
+    changed = replace(stored, attention=replace(stored.attention, sinks=True))
+    with pytest.raises(ConfigError) as error:
+        overriding.fit(stored, changed, ["attention.sinks"], given)
+    (fault,) = error.value.faults
+    assert fault.detail.startswith(
+        "attention.sinks = true needs blocks.0,2-3,5,7,….attn.sinks (3), which this model"
+    )
+
+
+def test_model_of_many_blocks_is_refused_in_few_words() -> None:
+    encoder = replace(STORED, vocab=None, tied=False, n_layers=500)
+    faults = refused({"cross_attention": True, "encoder": encoder, "n_layers": 400}, "encoder")
+    assert all("blocks.2-399." in fault.detail or "0-499" in fault.detail for fault in faults)
+    assert all(len(fault.detail) < 2000 for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"tied": False}, "tied", "tied = false needs unembed.W_U (12, 11),"),
+        ({"mlm_head": True}, "mlm_head", "mlm_head = true needs mlm_head.W (12, 12),"),
+    ],
+)
+def test_true_and_false_are_told(changes: dict[str, Any], field: str, said: str) -> None:
+    (fault,) = refused(changes, field)
+    assert fault.detail.startswith(said)
 
 
 @pytest.mark.parametrize(

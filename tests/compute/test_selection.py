@@ -262,6 +262,22 @@ def test_an_unknown_name_of_the_encoder_is_answered_with_close_ones() -> None:
 # Faults.
 
 
+def test_close_names_are_of_stages_that_the_model_has() -> None:
+    (fault,) = faults("attn.q_rott")
+    assert isinstance(fault.expected, list)
+    assert not {"attn.q_rot", "attn.k_rot", "attn.q_norm"} & {*fault.expected}
+    turned = RAW | {"position": small.rope(2)}
+    (fault,) = faults("blocks.0.attn.q_rott", at=scene(turned))
+    assert isinstance(fault.expected, list)
+    assert fault.expected[0] == "attn.q_rot"
+
+
+def test_close_names_of_stages_that_the_model_lacks_are_better_than_none() -> None:
+    (fault,) = faults("attn.sinkk", at=scene(FFN_ONLY))
+    assert isinstance(fault.expected, list)
+    assert "attn.sink" in fault.expected
+
+
 def test_an_unknown_name_is_answered_with_close_ones() -> None:
     (fault,) = faults("attn.patern")
     assert (fault.code, fault.place) == ("unknown_stage", (0,))

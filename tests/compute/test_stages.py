@@ -1,5 +1,6 @@
 """The catalogue against what is traced: axes, existence, and one meaning for each spelling."""
 
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -244,3 +245,33 @@ def test_inputs_say_how_long_they_are() -> None:
     inputs = runs.inputs_of(case.inputs)
     assert (inputs.batch, inputs.positions) == runs.shape_of(case.inputs)
     assert Inputs(tensor=np.zeros((3, 5))).batch is None
+
+
+LETTERS = {"epsilon", "sigma", "mu", "Delta"}
+COMMANDS = {"mathrm", "cdot", "top", "sum", "sqrt", "hat", "odot", "_", ",", *LETTERS}
+
+
+@pytest.mark.parametrize("stage", stages.STAGES, ids=lambda stage: stage.name)
+def test_equation_is_well_formed_latex(stage: stages.Stage) -> None:
+    assert {*re.findall(r"\\([A-Za-z]+|.)", stage.latex)} <= COMMANDS
+    words = re.findall(r"\\mathrm\{((?:[^{}])*)\}", stage.latex)
+    assert all("_" not in word.replace("\\_", "") for word in words)
+    depth = 0
+    for letter in stage.latex:
+        depth += (letter == "{") - (letter == "}")
+        assert depth >= 0
+    assert depth == 0
+
+
+@pytest.mark.parametrize("name", ["attn.scores", "cross.scores", "logits", "embed"])
+def test_equation_has_the_same_parts_in_both_forms(name: str) -> None:
+    stage = stages.BY_NAME[name]
+    equation = stage.plain.partition(" (")[0] if name != "logits" else stage.plain
+    for part in ("mask", "cap", "scale", "bias", "multiplier"):
+        assert (part in equation) == (part in stage.latex), part
+
+
+def test_glossary_has_the_axes_of_stages_and_the_batch() -> None:
+    used = {letter for stage in stages.STAGES for letter in stage.axes} | {"b"}
+    assert set(stages.GLOSSARY) == used
+    assert {AXES[letter] for letter in AXES.keys() - used} == {"d_shared", "token_type", "bucket"}

@@ -148,3 +148,23 @@ def test_every_field_of_a_model_is_on_the_page() -> None:
             assert f"`{part}.{name}`" in PAGE or f"`{name}`" in PAGE, (part, name)
     for name in config.RopeScaling.__dataclass_fields__:
         assert f"`{name}`" in PAGE, name
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ({"name": "letter-sort", "config": {"norm": {"placement": "post"}}}, False),
+        (
+            {"name": "letter-sort", "config": {"norm": {"placement": "post"}, "final_norm": True}},
+            True,
+        ),
+        ({"preset": "gpt2-tiny", "config": {"norm": {"placement": "post"}}}, False),
+        ({"preset": "bert-tiny", "config": {"norm": {"placement": "pre"}}}, True),
+    ],
+)
+def test_final_norm_goes_and_comes_with_the_placement_as_told(
+    model: dict[str, Any], expected: bool
+) -> None:
+    assert '`"final_norm": true` keeps it' in TEXT
+    asked = {"model": model, "input": {"token_ids": [1, 2, 0]}, "select": ["resid_post"]}
+    assert answer(asked)["model"]["config"]["final_norm"] is expected

@@ -17,7 +17,7 @@ from service.app import create_app
 from service.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "trace.md").read_text("utf-8")
-REQUEST, ANSWER, TWO_STACKS, PACKED = (
+REQUEST, ANSWER, TWO_STACKS, PACKED, MASKED = (
     orjson.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)
 )
 
@@ -58,6 +58,35 @@ def test_resolved_config_of_an_answer_may_be_sent_again_as_told() -> None:
 def test_base64_of_the_page_is_the_row_of_the_page() -> None:
     assert "is the row `[[1.0, 0.5]]`" in PAGE
     assert _answer(PACKED)["tensors"]["blocks.0.resid_pre"]["data"] == [[1.0, 0.5]]
+
+
+def test_row_of_a_masked_token_is_read_as_told() -> None:
+    assert "here of a `[MASK]` at position 2" in PAGE
+    (at,) = MASKED["select"][0]["position"]
+    assert MASKED["input"]["token_ids"][at] == 103  # [MASK] of BERT's vocabulary
+    row = _answer(MASKED)["tensors"]["logits"]
+    whole = _answer(MASKED | {"select": ["logits"]})
+    assert row["index"] == {"position": [at]}
+    assert row["data"] == [whole["tensors"]["logits"]["data"][at]]
+    assert whole["next_token"]["position"] == len(MASKED["input"]["token_ids"]) - 1
+
+
+def test_encoder_takes_nothing_from_the_preset_as_told() -> None:
+    assert "It takes nothing from the config around it, nor from a preset" in PAGE
+    config = _answer(TWO_STACKS)["model"]["config"]
+    assert (config["norm"]["kind"], config["encoder"]["norm"]["kind"]) == ("rmsnorm", "layernorm")
+    assert config["encoder"]["readout"] is False
+
+
+def test_what_goes_with_a_change_is_listed_as_told() -> None:
+    assert "the `tied` of one that loses its `vocab`" in PAGE
+    for change, gone in (
+        ({"vocab": None}, "tied"),
+        ({"norm": {"placement": "post"}}, "final_norm"),
+    ):
+        model = {"name": "letter-sort", "config": change}
+        rows = {"tensor": [[0.5] * 48]}
+        assert gone in _answer({"model": model, "input": rows})["model"]["overrides"]
 
 
 (PYTHON,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)

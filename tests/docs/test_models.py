@@ -18,6 +18,7 @@ from compute.checkpoints.safetensors_file import FLOATS
 from near import near
 from service.app import create_app
 from service.settings import Settings
+from service.storage import parts
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "models.md").read_text("utf-8")
@@ -111,8 +112,11 @@ def test_sinks_are_given_or_refused_as_told() -> None:
     assert changed(sinks, tensors=given)["model"]["weights"]["filled"] == []
 
 
-def test_final_norm_stays_unless_it_is_changed_as_told() -> None:
-    assert changed({"norm": {"placement": "post"}})["model"]["config"]["final_norm"] is True
+@pytest.mark.parametrize("said", [{}, {"final_norm": True}])
+def test_final_norm_goes_with_post_norm_unless_it_is_kept_as_told(said: dict[str, Any]) -> None:
+    assert '`"final_norm": true` keeps it' in PAGE
+    config = changed({"norm": {"placement": "post"}, **said})["model"]["config"]
+    assert config["final_norm"] is bool(said)
 
 
 def cells(heading: str) -> list[list[str]]:
@@ -213,3 +217,43 @@ def test_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
     service = client(tmp_path)
     for name in ("alone", "inside"):
         assert service.get(f"/v1/models/{name}").json()["family"] == "qwen3"
+
+
+def test_files_that_an_upload_leaves_out_are_told() -> None:
+    told = re.search(r"Taken and left out, (\d+) MiB each at most, (.*?)\. Every other file", TEXT)
+    assert told is not None
+    assert int(told[1]) << 20 == parts.LARGEST_LEFT_OUT
+    listed = [name for name in re.findall("`([^`]+)`", told[2]) if name != "upload_bytes"]
+    assert listed == list(parts.LEFT_OUT)
+
+
+def test_what_is_left_out_of_a_file_is_told() -> None:
+    assert '`{"embeddings.position_embeddings.weight": "rows 0 to 1"}`' in TEXT
+    found = client(PARITY).get("/v1/models/roberta").json()["left_out"]
+    assert {"rows 0 to 1"} <= set(found.values())
+
+
+def test_last_logits_summed_up_keep_the_next_token() -> None:
+    assert '`{"name": "logits", "position": [-1]}`' in TEXT
+    asked = {"model": LETTERS, "input": {"text": "CABBAC"}, "identities": False}
+    whole = client().post("/v1/trace", json={**asked, "select": ["logits"]}).json()
+    select = [{"name": "logits", "position": [-1], "summary": True}]
+    summed = client().post("/v1/trace", json={**asked, "select": select}).json()
+    assert summed["next_token"] == whole["next_token"] is not None
+    assert summed["cost"]["elements"] == 5
+
+
+def test_special_tokens_of_a_tokenizer_without_any_change_nothing() -> None:
+    assert "makes the same ids with it and without" in TEXT
+    texts = ({"text": "CAB"}, {"text": "CAB", "special_tokens": True})
+    first, second = (
+        client().post("/v1/trace", json={"model": LETTERS, "input": text}).json()["input"]
+        for text in texts
+    )
+    assert first == second
+
+
+def test_model_itself_may_be_named_as_told() -> None:
+    assert "It may name a model itself in place of the folder around it" in TEXT
+    lines = client(PARITY / "gpt2").get("/v1/models").json()["models"]
+    assert [line["name"] for line in lines if line["origin"] == "folder"] == ["gpt2"]

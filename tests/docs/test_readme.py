@@ -53,7 +53,7 @@ def shown(row: object, text: str) -> bool:
 
 
 def test_readme_has_its_commands() -> None:
-    assert (len(CURLS), len(COMMANDS)) == (7, 3)
+    assert (len(CURLS), len(COMMANDS)) == (7, 4)
     assert {"scripts/serve\n", "GLASSBLOCK_MODELS=tests/parity scripts/serve\n"} <= set(BLOCKS)
 
 

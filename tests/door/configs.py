@@ -247,7 +247,7 @@ ENCODERS = [
     *(
         asked(f"{key} of an encoder", {_ENCODER: {**_READER, key: value}},
               {f"{_ENCODER}/{key}": "extra_forbidden"}, says="There is no such key here.")
-        for key, value in [("vocab", 3), ("tied", True), ("unembed_bias", True), ("readout", False),
+        for key, value in [("vocab", 3), ("tied", True), ("unembed_bias", True), ("readout", True),
                            ("mlm_head", True), ("logit_multiplier", 2), ("logit_softcap", 3),
                            ("cross_attention", True), ("encoder", _READER)]
     ),

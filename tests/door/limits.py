@@ -44,7 +44,7 @@ SIZES = [
     _of_config(
         "1,048,576 blocks of an encoder",
         _config(encoder={"attention": {"n_heads": 1}, "n_layers": 1 << 20}),
-        {"/model/config/encoder": "beyond_limit"},
+        {"/model/config/encoder/n_layers": "beyond_limit"},
         says="blocks",
     ),
 ]
@@ -94,8 +94,8 @@ WORK = [
     _limit("arithmetic of a long stack", {
         **_config(d_model=512, n_layers=60, ffn={"d_ff": 512}), "/input/token_ids": _ids(2000),
         "/select": _ROW}, says="work_flops"),
-    _limit("million experts", {
-        **_config(d_model=64, ffn={"kind": "moe", "n_experts": 1 << 20, "top_k": 1}),
+    _limit("all the experts there may be", {
+        **_config(d_model=256, ffn={"kind": "moe", "n_experts": 1 << 12, "top_k": 1}),
         "/select": _ROW}, says="memory_bytes"),
     _limit("every expert of many for every token", {
         **_config(d_model=256, ffn={"kind": "moe", "n_experts": 64, "top_k": 64}),

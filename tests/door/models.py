@@ -59,27 +59,28 @@ def _changed(
 _EXPERTS = {"kind": "moe", "n_experts": 4, "top_k": 2}
 CHANGES = [
     _serve("more blocks than are stored", {"n_layers": 4}, "/n_layers",
-           "n_layers = 4 needs blocks.3.attn.W_Q, blocks.3.attn.W_K"),
+           "n_layers = 4 needs blocks.3.attn.W_Q (3, 48, 16), blocks.3.attn.W_K (3, 48, 16), "),
     _serve("another width", {"d_model": 24}, "/d_model",
-           "d_model = 24 needs embed.W_E, pos_embed.W_pos"),
+           "d_model = 24 needs embed.W_E (3, 24), pos_embed.W_pos ("),
     _serve("another number of heads", {"attention": {"n_heads": 6}}, "/attention/n_heads",
            "in another shape than this model has"),
     _serve("fewer key heads", {"attention": {"n_kv_heads": 1}}, "/attention/n_kv_heads"),
     _serve("wider heads", {"attention": {"d_head": 32}}, "/attention/d_head"),
     _serve("sinks", {"attention": {"sinks": True}}, "/attention/sinks",
-           "attention.sinks needs blocks.0.attn.sinks, blocks.1.attn.sinks, blocks.2.attn.sinks, "
-           "which this model does not have"),
+           "attention.sinks = true needs blocks.0-2.attn.sinks (3), which this model does not "
+           "have; give each whole in weights.tensors."),
     _serve("gate", {"ffn": {"kind": "gated"}}, "/ffn/kind", "ffn.kind = gated needs"),
     _serve("wider ffn", {"ffn": {"d_ff": 100}}, "/ffn/d_ff"),
     _serve("more positions", {"position": {"n_positions": 12}}, "/position/n_positions",
-           "position.n_positions = 12 needs pos_embed.W_pos in another shape"),
+           "position.n_positions = 12 needs pos_embed.W_pos (12, 48) in another shape"),
     _serve("buckets", {"position": {"kind": "t5_bias"}}, "/position/kind", "needs rel_bias.W_rel"),
     _serve("learned positions of the other model", {"position": {"kind": "learned",
            "n_positions": 8}}, "/position/kind",
-           "position.kind = learned needs pos_embed.W_pos, which this model does not have; give "
-           "what is needed whole in weights.tensors.", of="induction"),
+           "position.kind = learned needs pos_embed.W_pos (8, 64), which this model does not have; "
+           "give it whole in weights.tensors.", of="induction"),
     _serve("larger vocabulary", {"vocab": 4}, "/vocab", "vocab = 4 needs embed.W_E"),
-    _serve("readout of its own", {"tied": False}, "/tied", "tied needs unembed.W_U"),
+    _serve("readout of its own", {"tied": False}, "/tied",
+           "tied = false needs unembed.W_U (48, 3)"),
     _serve("types", {"token_types": 2}, "/token_types", "needs type_embed.W_type"),
     _serve("head of another task", {"mlm_head": True}, "/mlm_head", "needs mlm_head.W"),
     _serve("cross-attention", {"cross_attention": True}, "/cross_attention"),

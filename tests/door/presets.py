@@ -63,7 +63,7 @@ CHANGES = [
     _change("unknown kind", {"norm": {"kind": "batchnorm"}}, "/norm/kind", "literal_error"),
     _rule("heads that do not divide", {"attention": {"n_heads": 5}}, "/attention/n_heads",
           "d_model = 32 is not divisible by n_heads = 5"),
-    _rule("width that the heads do not divide", {"d_model": 33}, "/attention/n_heads",
+    _rule("width that the heads do not divide", {"d_model": 33}, "/d_model",
           "d_model = 33 is not divisible by n_heads = 4"),
     _rule("key heads that do not divide", {"attention": {"n_kv_heads": 3}}, "/attention/n_kv_heads",
           "n_heads = 4 is not a multiple of n_kv_heads = 3"),

@@ -11,7 +11,7 @@ NO_READOUT = {
     "vocab": None,
     "tied": False,
     "unembed_bias": False,
-    "readout": True,
+    "readout": False,
     "mlm_head": False,
     "logit_multiplier": 1.0,
     "logit_softcap": None,
@@ -21,7 +21,9 @@ NO_READOUT = {
 def resolved(config: Drawn) -> Drawn:
     """Every field, in the form of an answer's `model.config`."""
     whole = resolved_stack(config, config["d_model"], "causal")
-    readout = {name: config.get(name, default) for name, default in NO_READOUT.items()}
+    read = {"readout": True} if config.get("vocab") is not None else {}
+    readout = {**NO_READOUT, **read}
+    readout = {name: config.get(name, default) for name, default in readout.items()}
     given = config.get("encoder")
     is_final = normed_before(whole["norm"]) and readout["vocab"] is not None
     return {

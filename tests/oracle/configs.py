@@ -106,7 +106,7 @@ WITHOUT_READOUT = {
     "tied": False,
     "unembed_bias": False,
     "embed_multiplier": 1.0,
-    "readout": True,
+    "readout": False,
     "mlm_head": False,
     "logit_multiplier": 1.0,
     "logit_softcap": None,
@@ -144,6 +144,7 @@ def random_readout(rng: Rng, config: Drawn, lengths: Sizes) -> Drawn:
         return {"vocab": lengths.V, "readout": False}
     return {
         "vocab": lengths.V,
+        "readout": True,
         "tied": coin(rng),
         "unembed_bias": coin(rng),
         "mlm_head": config["norm"]["kind"] != "none" and likely(rng, 0.2),

@@ -52,7 +52,7 @@ ARTICLES_BLOCK = {
     "embed_multiplier": 1.0,
     "embed_norm": False,
     "token_types": 0,
-    "readout": True,
+    "readout": False,
     "mlm_head": False,
     "logit_multiplier": 1.0,
     "logit_softcap": None,

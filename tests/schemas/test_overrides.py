@@ -32,6 +32,10 @@ CONFIGS: dict[str, Json] = {
     "parallel": {"topology": "parallel", "norm": {"shared": True, "bias": False}},
     "bert": {"vocab": 7, "tied": True, "mlm_head": True, "embed_norm": True, "token_types": 2},
     "gemma": {"vocab": 7, "logit_softcap": 3, "norm": {"placement": "sandwich"}},
+    "own final norm": {"final_norm": True},
+    "post": {"vocab": 7, "norm": {"placement": "post"}},
+    "post, final norm": {"vocab": 7, "norm": {"placement": "post"}, "final_norm": True},
+    "stream": {"vocab": 7, "readout": False},
     "buckets": {"position": {"kind": "t5_bias", "n_buckets": 8, "bidirectional": True}},
     "encoder": {"vocab": 7, "encoder": {"attention": HEADS, "position": ROPE, "n_layers": 2}},
     "no attention": {"attention": {"kind": "none"}},
@@ -85,7 +89,20 @@ def test_nothing_that_is_stored_follows_a_change() -> None:
         ("bert", {"readout": False}, "mlm_head", False),
         ("bert", {"readout": False}, "vocab", 7),
         ("gemma", {"vocab": None}, "logit_softcap", None),
-        ("gemma", {"norm": {"placement": "post"}}, "final_norm", True),
+        ("gemma", {"norm": {"placement": "post"}}, "final_norm", False),
+        ("gemma", {"norm": {"placement": "post"}, "final_norm": True}, "final_norm", True),
+        ("gemma", {"norm": {"placement": "output"}}, "final_norm", True),
+        ("gemma", {"norm": {"kind": "layernorm"}}, "final_norm", True),
+        ("own final norm", {"norm": {"placement": "post"}}, "final_norm", True),
+        ("post", {"norm": {"placement": "pre"}}, "final_norm", False),
+        ("post, final norm", {"norm": {"placement": "post"}}, "final_norm", True),
+        ("post, final norm", {"norm": {"placement": "pre"}}, "final_norm", True),
+        ("encoder", {"norm": {"placement": "post"}}, "encoder.final_norm", True),
+        ("encoder", {"encoder": {"norm": {"placement": "post"}}}, "encoder.final_norm", False),
+        ("encoder", {"encoder": {"norm": {"placement": "post"}}}, "final_norm", True),
+        ("plain", {"vocab": 7}, "readout", True),
+        ("bert", {"vocab": None, "readout": True}, "readout", False),
+        ("stream", {"n_layers": 2}, "readout", False),
         ("plain", {"encoder": {"attention": {"n_heads": 2}}}, "cross_attention", True),
         ("encoder", {"encoder": None}, "cross_attention", True),
         ("encoder", {"encoder": {"norm": {"eps": 0.5}}}, "encoder.attention.scale", 0.75),
@@ -109,9 +126,9 @@ def test_what_still_means_something_is_kept_and_the_rest_follows(
     assert found == expected
 
 
-def test_blocks_that_said_nothing_of_a_field_take_its_change() -> None:
+def test_a_change_reaches_every_block_that_has_the_field() -> None:
     layers = over("rope by block", {"attention": {"window": 3}, "position": {"theta": 9}}).layers
-    assert [layer.window for layer in layers] == [3, None, 3]
+    assert [layer.window for layer in layers] == [3, 3, 3]
     assert [layer.theta for layer in layers] == [None, 9, 9]
 
 
@@ -166,6 +183,14 @@ def test_field_of_another_kind_is_refused_in_its_place() -> None:
         ("learned by block", {"layers": [{}, {"window": 2}]}, []),
         ("learned by block", {"layers": [{}, {"window": 3}]}, ["layers"]),
         ("encoder", {"encoder": {"n_layers": 1}}, ["encoder.n_layers"]),
+        ("gemma", {"norm": {"placement": "post"}}, ["norm.placement", "final_norm"]),
+        ("gemma", {"norm": {"placement": "post"}, "final_norm": True}, ["norm.placement"]),
+        ("post", {"norm": {"placement": "pre"}}, ["norm.placement"]),
+        (
+            "encoder",
+            {"encoder": {"norm": {"placement": "post"}}},
+            ["encoder.norm.placement", "encoder.final_norm"],
+        ),
         ("encoder", {"encoder": None}, ["encoder"]),
         ("plain", {"encoder": {"attention": {"n_heads": 2}}}, ["encoder"]),
     ],
@@ -175,3 +200,16 @@ def test_changed_fields_are_told_by_their_names(
 ) -> None:
     base = overrides.written(config(name))
     assert list(overrides.changed(base, ConfigAsked.model_validate(changes))) == expected
+
+
+PRESET = {"d_model": 12, "attention": {"n_heads": 3}, "vocab": 7}
+
+
+@pytest.mark.parametrize(("placement", "expected"), [("post", False), ("sandwich", True)])
+def test_final_norm_that_a_preset_leaves_unsaid_follows_and_is_not_told(
+    placement: str, expected: bool
+) -> None:
+    base = ConfigAsked.model_validate(PRESET)
+    changes = ConfigAsked.model_validate({"norm": {"placement": placement}})
+    assert overrides.merged(base, changes).to_compute().final_norm is expected
+    assert list(overrides.changed(base, changes)) == ["norm.placement"]

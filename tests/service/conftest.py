@@ -28,6 +28,7 @@ def settings(**chosen: object) -> Settings:
 def _without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in Settings.model_fields:
         monkeypatch.delenv(f"GLASSBLOCK_{name.upper()}", raising=False)
+    monkeypatch.setenv("GLASSBLOCK_UPLOADS", "")  # not those of this checkout
 
 
 @pytest.fixture

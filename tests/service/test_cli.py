@@ -3,6 +3,7 @@
 import http.client
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -17,8 +18,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from compute import stages
+from multipart_bodies import MULTIPART, body, model_files
 from schemas.presets import PRESETS
 from service import cli
+from service.app import create_app
+from service.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 REQUEST = {
@@ -79,11 +83,21 @@ def test_file_beyond_the_limit_is_refused(
     assert json.loads(capsysbinary.readouterr().err)["type"] == "/problems/body-too-large"
 
 
+def test_folder_in_place_of_a_request_is_told_what_is_due(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["trace", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"glassblock: {tmp_path}: this is a folder. A file is due that holds a")
+    assert "GLASSBLOCK_MODELS" in said
+
+
 def test_file_that_is_not_there_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["trace", str(tmp_path / "nothing.json")]) == 2
-    assert "nothing.json" in capsys.readouterr().err
+    expected = f"glassblock: {tmp_path / 'nothing.json'}: No such file or directory\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_stages_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,14 +222,68 @@ def test_standard_output_that_is_closed_is_told(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PORT", "many"), ("CORS_ORIGINS", "[x"), ("LOG_LEVEL", "loud")]
+    ("name", "value", "rule"),
+    [
+        ("PORT", "many", "a whole number from 0 to 65535"),
+        ("PORT", "70000", "a whole number from 0 to 65535"),
+        ("SLOTS", "1.5", "a whole number from 1 on"),
+        ("DEADLINE_SECONDS", "inf", "a number above 0"),
+        ("OPEN", "perhaps", "true or false"),
+        ("MODELS", "[x", "a JSON list, where it begins as one"),
+        ("CORS_ORIGINS", "[1]", "a JSON list, where it begins as one"),
+        ("LOG_LEVEL", "loud", "one of debug, info, warning, error"),
+        ("HELD_BYTES", "5", "at least body_bytes, or the largest body would never fit"),
+    ],
 )
-def test_setting_that_cannot_be_read_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+def test_setting_that_cannot_be_read_is_named_with_what_it_may_be(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    rule: str,
 ) -> None:
     monkeypatch.setenv(f"GLASSBLOCK_{name}", value)
     assert cli.main(["models"]) == 2
-    assert f"GLASSBLOCK_{name}" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"glassblock: GLASSBLOCK_{name} must be {rule}.\n"
+
+
+@pytest.mark.parametrize("command", ["models", "stages", "presets"])
+def test_setting_there_is_not_is_warned_of_by_every_command(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("GLASSBLOCK_MODEL", "x")
+    monkeypatch.setenv("GLASSBLOCK_QZ", "x")
+    with caplog.at_level(logging.WARNING, "glassblock"):
+        assert cli.main([command]) == 0
+    assert [record.message for record in caplog.records if "_TEST_" not in record.message] == [
+        "GLASSBLOCK_MODEL is no setting; it does nothing. Nearest: GLASSBLOCK_MODELS.",
+        "GLASSBLOCK_QZ is no setting; it does nothing.",
+    ]
+
+
+def _uploaded(capsys: pytest.CaptureFixture[str]) -> set[str]:
+    assert cli.main(["models", "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["models"]
+    return {line["name"] for line in lines if line["origin"] == "uploaded"}
+
+
+def test_uploads_of_a_checkout_are_there_for_every_command_unless_they_are_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.storage.roots.checkout", lambda: tmp_path)
+    for folder in (".uploads", "other"):
+        client = TestClient(create_app(Settings(uploads=tmp_path / folder)))
+        sent = {"content": body(model_files()), "headers": MULTIPART}
+        assert client.put(f"/v1/models/of-{folder.strip('.')}", **sent).status_code == 201
+    monkeypatch.delenv("GLASSBLOCK_UPLOADS")
+    assert _uploaded(capsys) == {"of-uploads"}
+    monkeypatch.setenv("GLASSBLOCK_UPLOADS", str(tmp_path / "other"))
+    assert _uploaded(capsys) == {"of-other"}
+    monkeypatch.setenv("GLASSBLOCK_UPLOADS", "")
+    assert _uploaded(capsys) == set()
+    monkeypatch.delenv("GLASSBLOCK_UPLOADS")
+    monkeypatch.setattr("service.storage.roots.checkout", lambda: None)
+    assert _uploaded(capsys) == set()
 
 
 def test_service_does_not_start_where_others_reach_it(capsys: pytest.CaptureFixture[str]) -> None:

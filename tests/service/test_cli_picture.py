@@ -95,7 +95,9 @@ def test_problem_is_readable_where_a_picture_is_asked_for(
     assert printed.out == ""
     title, fault = printed.err.splitlines()
     assert title == KINDS["unknown-model"].title
-    assert fault.startswith("  /model/name: There is no model of this name. (expected ")
+    assert fault.startswith(
+        "  /model/name: There is no model of this name. Besides those that ship"
+    )
     assert "letter-sort" in fault
 
 

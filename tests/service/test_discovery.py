@@ -8,7 +8,6 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from compute import stages
-from compute.types import AXES
 from service import __version__
 
 
@@ -46,7 +45,7 @@ def test_end_of_the_application_drains_it(make_app: Callable[..., FastAPI]) -> N
 
 def test_catalogue_has_every_stage_in_order_with_words_for_axes(client: TestClient) -> None:
     answered = client.get("/v1/stages").json()
-    assert {axis["letter"]: axis["word"] for axis in answered["axes"]} == dict(AXES)
+    assert {axis["letter"]: axis["word"] for axis in answered["axes"]} == stages.GLOSSARY
     assert [stage["name"] for stage in answered["stages"]] == [s.name for s in stages.STAGES]
     (pattern,) = (stage for stage in answered["stages"] if stage["name"] == "attn.pattern")
     assert pattern["axes"] == ["head", "position", "key_position"]
@@ -55,6 +54,12 @@ def test_catalogue_has_every_stage_in_order_with_words_for_axes(client: TestClie
     assert {"library": "transformer_lens", "name": "attn.hook_pattern", "when": "always"} in (
         pattern["aliases"]
     )
+
+
+def test_schema_says_what_an_encoders_stages_are_called(client: TestClient) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert "encoder." in schemas["Catalogue"]["description"]
+    assert "encoder." in schemas["StageAnswered"]["properties"]["name"]["description"]
 
 
 def test_stage_without_a_symbol_says_so(client: TestClient) -> None:

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 import checkpoint_files
+from service.errors import NAME_RULE
 
 SHIPPED = Path(__file__).parents[2] / "models"
 MakeClient = Callable[..., TestClient]
@@ -59,7 +62,8 @@ def test_models_of_more_folders_are_there_and_shipped_names_stay(
     (tmp_path / "no name!").mkdir()
     (tmp_path / "no name!" / "config.json").write_text("{}")
     client = make_client(models=(tmp_path, tmp_path / "nowhere"))
-    assert client.get("/v1/models").json()["broken"] == {}
+    broken = client.get("/v1/models").json()["broken"]
+    assert broken == {"no name!": NAME_RULE}
     assert client.get("/v1/models/mine").json()["config"]["d_model"] == 2
     assert client.get("/v1/models/letter-sort").json()["config"]["d_model"] == 48
 
@@ -127,3 +131,64 @@ def test_tensors_that_are_not_read_are_told(make_client: MakeClient, tmp_path: P
     detail = make_client(models=(tmp_path,)).get("/v1/models/mine").json()
     assert list(detail["left_out"]) == ["model.layers.0.self_attn.rotary_emb.inv_freq"]
     assert detail["left_out_total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [("letter_sort", " Nearest: letter-sort."), ("Eiffel-Toy", " Nearest: eiffel-toy."), ("x", ""),
+     ("x" * 128, "")],
+)  # fmt: skip
+def test_unknown_model_is_told_the_nearest_and_where_models_are_looked_for(
+    client: TestClient, assert_problem: AssertProblem, asked: str, nearest: str
+) -> None:
+    request = {"model": {"name": asked}, "input": {"token_ids": [0]}}
+    detail = assert_problem(client.post("/v1/trace", json=request), "unknown-model")["detail"]
+    assert detail.startswith(f"There is no model of this name.{nearest} Besides")
+    assert {"GLASSBLOCK_MODELS", "GLASSBLOCK_UPLOADS"} <= set(detail.split())
+    told = assert_problem(client.get(f"/v1/models/{asked}"), "unknown-model")["detail"]
+    assert told == detail
+
+
+def _with_tokenizer(folder: Path, words: list[str]) -> None:
+    """A Llama of 7 tokens, and a tokenizer of these."""
+    checkpoint_files.folder(folder, checkpoint_files.LLAMA, checkpoint_files.llama_arrays())
+    tokenizer = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def test_tokenizer_of_more_tokens_than_the_vocab_is_told(
+    make_client: MakeClient, tmp_path: Path, assert_problem: AssertProblem
+) -> None:
+    _with_tokenizer(tmp_path / "mine", list("abcdefghij"))
+    client = make_client(models=(tmp_path,))
+    asked = {"model": {"name": "mine"}, "input": {"text": "a b"}}
+    assert client.post("/v1/trace", json=asked).status_code == 200
+    response = client.post("/v1/trace", json={**asked, "input": {"text": ["a b", "a j"]}})
+    (fault,) = assert_problem(response, "invalid-input")["errors"]
+    assert (fault["pointer"], fault["code"], fault["got"]) == (
+        "/input/text/1",
+        "out_of_vocabulary",
+        9,
+    )
+    assert fault["detail"] == (
+        "The model's tokenizer has more tokens than its vocab. "
+        "A token id is a whole number from 0 to 6."
+    )
+    response = client.post("/v1/trace", json={**asked, "input": {"token_ids": [9]}})
+    (fault,) = assert_problem(response, "invalid-input")["errors"]
+    assert fault["detail"] == "A token id is a whole number from 0 to 6."
+
+
+def test_id_that_the_tokenizer_lacks_has_null_for_its_text(
+    make_client: MakeClient, tmp_path: Path
+) -> None:
+    _with_tokenizer(tmp_path / "mine", ["a", "b"])
+    client = make_client(models=(tmp_path,))
+    detail = client.get("/v1/models/mine").json()
+    assert (detail["tokenizer"]["vocabulary"], detail["config"]["vocab"]) == (2, 7)
+    asked = {"model": {"name": "mine"}, "input": {"token_ids": [1, 4, 6]}}
+    answer = client.post("/v1/trace", json=asked).json()
+    assert answer["input"]["tokens"] == ["b", None, None]
+    following = answer["next_token"]
+    assert following["token"] == (["a", "b"][following["token_id"] :] or [None])[0]

@@ -59,7 +59,8 @@ def test_changed_field_is_told_and_changes_the_states(
     client: TestClient, name: str, field: str
 ) -> None:
     before, after = run(client, name), run(client, name, change(name, field))
-    assert after["model"]["overrides"] == [field]
+    gone = ["final_norm"] if field == "norm.placement" else []
+    assert after["model"]["overrides"] == [field, *gone]
     assert after["model"]["name"] == name
     assert after["model"]["digest"] != before["model"]["digest"]
     assert not np.allclose(stream(before), stream(after))
@@ -151,9 +152,33 @@ def test_windows_by_block_change_the_blocks_that_have_them(client: TestClient) -
 
 
 def test_blocks_keep_what_is_not_said(client: TestClient) -> None:
-    config = run(client, "induction", {"norm": {"placement": "post"}})["model"]["config"]
+    config = run(client, "induction", {"norm": {"placement": "sandwich"}})["model"]["config"]
     stored = run(client, "induction")["model"]["config"]
-    assert config == {**stored, "norm": {**stored["norm"], "placement": "post"}}
+    assert config == {**stored, "norm": {**stored["norm"], "placement": "sandwich"}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_post_norm_takes_the_final_norm_away_unless_it_is_asked_for(
+    client: TestClient, name: str
+) -> None:
+    model = run(client, name, {"norm": {"placement": "post"}})["model"]
+    assert model["overrides"] == ["norm.placement", "final_norm"]
+    assert model["config"]["final_norm"] is False
+    ends = ["weight", "bias"] if name == "letter-sort" else ["weight"]
+    assert model["weights"]["unused"] == [f"final_norm.{end}" for end in ends]
+    kept = run(client, name, {"norm": {"placement": "post"}, "final_norm": True})
+    assert kept["model"]["overrides"] == ["norm.placement"]
+    assert kept["model"]["weights"]["unused"] == []
+    assert "final_norm.out" in kept["tensors"]
+
+
+def test_broken_rule_is_told_at_what_was_sent(
+    client: TestClient, assert_problem: AssertProblem
+) -> None:
+    response = client.post("/v1/trace", json=asked("induction", {"attention": {"n_heads": 3}}))
+    (fault,) = assert_problem(response, "config-rule")["errors"]
+    assert (fault["pointer"], fault["code"]) == ("/model/config/attention/n_heads", "config_rule")
+    assert fault["detail"].endswith(" n_kv_heads is the stored model's.")
 
 
 @pytest.mark.parametrize(
@@ -195,16 +220,27 @@ def test_filled_tensor_may_be_edited(client: TestClient) -> None:
     [
         ("letter-sort", {"n_layers": 4}, "n_layers", "blocks.3.attn.W_Q"),
         ("letter-sort", {"d_model": 24}, "d_model", "embed.W_E"),
-        ("letter-sort", {"ffn": {"kind": "gated"}}, "ffn/kind", "blocks.0.ffn.W_gate"),
+        (
+            "letter-sort",
+            {"ffn": {"kind": "gated"}},
+            "ffn/kind",
+            "blocks.0-2.ffn.W_gate (48, 192), which",
+        ),
         ("letter-sort", {"position": {"n_positions": 8}}, "position/n_positions", "pos_embed"),
-        ("letter-sort", {"attention": {"sinks": True}}, "attention/sinks", "blocks.0.attn.sinks"),
+        (
+            "letter-sort",
+            {"attention": {"sinks": True}},
+            "attention/sinks",
+            "blocks.0-2.attn.sinks (3)",
+        ),
         ("letter-sort", {"encoder": {"attention": {"n_heads": 3}}}, "encoder", "encoder.blocks.0."),
         (
             "induction",
             {"position": {"kind": "learned", "n_positions": 8}},
             "position/kind",
-            "position.kind = learned needs pos_embed.W_pos, which this model does not have; give "
-            "what is needed whole in weights.tensors.",
+            "position.kind = learned needs pos_embed.W_pos (8, 64), which this model does not "
+            "have; give it whole in weights.tensors. Fields that are not sent stay as stored: none "
+            "follows another's change.",
         ),
         ("induction", {"attention": {"n_kv_heads": 4}}, "attention/n_kv_heads", "attn.W_K"),
     ],

@@ -76,3 +76,11 @@ def test_cost_is_told() -> None:
     (line,) = [line for line in drawn(answer, 120).splitlines() if line.startswith("cost ")]
     assert "85,584 parameters · " in line
     assert f"{answer['cost']['elements']:,} numbers in the answer" in line
+
+
+def test_token_that_has_no_text_is_shown_by_its_id() -> None:
+    answer = ask({**SORT, "input": {"text": ["C", "CAB"]}, "select": ["X", "logits"]})
+    answer["input"]["tokens"] = [[None, None, None], [None, "A", "B"]]
+    text = drawn(answer)
+    assert "(pad) (pad) #2" in text.replace("\n", " ")
+    assert "#2 A B" in text

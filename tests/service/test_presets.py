@@ -162,4 +162,5 @@ def test_change_that_breaks_a_rule_is_pointed_at(
     model = {"preset": "gpt2-tiny", "config": {"d_model": 30}}
     response = client.post("/v1/trace", json={"model": model, "input": {"token_ids": [1]}})
     problem = assert_problem(response, "config-rule")
-    assert problem["errors"][0]["pointer"] == "/model/config/attention/n_heads"
+    assert problem["errors"][0]["pointer"] == "/model/config/d_model"
+    assert problem["errors"][0]["detail"].endswith(" n_heads is the preset's.")

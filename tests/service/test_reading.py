@@ -120,8 +120,11 @@ def test_encoder_of_a_stored_model_may_be_changed(named: TestClient) -> None:
     given = {"text": "ACB", "memory": {"text": "BA"}}
     changed = {"name": "both", "config": {"encoder": {"norm": {"placement": "post"}}}}
     model = run(named, changed, given)["model"]
-    assert model["overrides"] == ["encoder.norm.placement"]
-    assert model["weights"]["unused"] == []
+    assert model["overrides"] == ["encoder.norm.placement", "encoder.final_norm"]
+    assert set(model["weights"]["unused"]) == {
+        "encoder.final_norm.weight",
+        "encoder.final_norm.bias",
+    }
     assert model["config"]["encoder"]["attention"]["n_heads"] == 3
 
 
@@ -216,4 +219,4 @@ def test_encoder_deeper_than_blocks_may_be_is_refused(
     request = {"model": {"config": READER}, "input": {**IDS, "memory": IDS}}
     response = make_client(blocks=1).post("/v1/trace", json=request)
     problem = assert_problem(response, "beyond-limit")
-    assert problem["errors"][0]["pointer"] == "/model/config/encoder"
+    assert problem["errors"][0]["pointer"] == "/model/config/encoder/n_layers"

@@ -334,6 +334,29 @@ def test_misspelt_key_is_answered_with_its_neighbours(
     assert says in body["errors"][0]["detail"]
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("swish", " swish is silu here."),
+        ("gelu_new", " gelu_new is gelu_tanh here."),
+        ("gelu_pytorch_tanh", " gelu_pytorch_tanh is gelu_tanh here."),
+        ("gelu_fast", " gelu_fast is gelu_tanh here."),
+        ("relu_squared", " relu_squared is relu2 here."),
+        ("SwiGLU", " swiglu is silu with ffn.kind = gated here."),
+        ("GELU", " It is written gelu here."),
+        ("tanh", "'silu' or 'identity' is due here."),
+    ],
+)
+def test_activation_of_another_library_is_answered_with_our_name(
+    client: TestClient, assert_problem: AssertProblem, name: str, says: str
+) -> None:
+    model = {"config": {**CONFIG, "ffn": {"activation": name}}}
+    body = assert_problem(client.post("/v1/trace", json=request(model=model)), "invalid-request")
+    assert pointers(body) == ["/model/config/ffn/activation"]
+    assert body["errors"][0]["code"] == "literal_error"
+    assert body["errors"][0]["detail"].endswith(says)
+
+
 def test_forgotten_head_count_is_named(client: TestClient, assert_problem: AssertProblem) -> None:
     for model in ({"config": {"d_model": 4}}, {"config": {"d_model": 4, "attention": {}}}):
         response = client.post("/v1/trace", json=request(model=model))

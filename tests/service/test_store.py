@@ -1,6 +1,8 @@
 """Models are looked up where they lie, and kept as far as there is room."""
 
+import errno
 import logging
+import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -10,11 +12,13 @@ import numpy as np
 import pytest
 
 import checkpoint_files
-from service import store as store_module
-from service.errors import UnknownModel
-from service.kept import Kept
+from compute.errors import ModelError
+from service.errors import NAME_RULE, UnknownModel
 from service.settings import Settings
-from service.store import Store
+from service.storage import opening
+from service.storage import store as store_module
+from service.storage.kept import Kept
+from service.storage.store import Store
 
 MakeStore = Callable[..., Store]
 GGUF = Path(__file__).parents[1] / "parity_gguf" / "gpt2.gguf"
@@ -185,10 +189,84 @@ def test_what_is_no_model_is_not_listed(folders: Path, caplog: pytest.LogCapture
     (folders / "file.txt").write_text("")
     (folders / "bad name.gguf").write_text("")
     store = Store(Settings(models=(folders,)))
-    with caplog.at_level(logging.WARNING, "glassblock"):
-        assert store.names() == store.names()
     assert len(store.names()) == 9
-    assert [x.message for x in caplog.records] == ["'bad name' is no name of a model: left out."]
+    assert store.lines()[1] == {"bad name": NAME_RULE}
+    assert caplog.records == []
+
+
+def test_names_that_no_request_can_say_are_told_as_far_as_they_can_be_shown(
+    folders: Path,
+) -> None:
+    for name in (b"two words", b"\xff.gguf", b"line\nbreak.gguf", b"one.gguf"):
+        path = os.fsencode(folders) + b"/" + name
+        if name.endswith(b".gguf"):
+            Path(os.fsdecode(path)).touch()
+        else:
+            shutil.copytree(folders / "m0", os.fsdecode(path))
+    _, broken = Store(Settings(models=(folders,))).lines()
+    told = ["two words", "\\udcff", "line\\nbreak"]
+    assert {name: broken[name] for name in told} == dict.fromkeys(told, NAME_RULE)
+    assert broken.keys() == {*told, "one"}
+
+
+def warnings(caplog: pytest.LogCaptureFixture, *models: Path) -> list[str]:
+    """What is warned of at the start with these, less the setting's name before each."""
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "glassblock"):
+        Store(Settings(models=models))
+    return [record.message.removeprefix("GLASSBLOCK_MODELS: ") for record in caplog.records]
+
+
+def test_folder_of_models_may_be_one_model_itself(
+    folders: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint_files.folder(folders / "m1" / "inner", CONFIG, arrays_of(1))
+    monkeypatch.chdir(folders / "m3")
+    shutil.copy(GGUF, folders / "alone.gguf")
+    named = (folders / "m1", Path("."), folders / "alone.gguf", folders / "m1" / ".." / "m2")
+    assert warnings(caplog, *named) == []
+    store = Store(Settings(models=named))
+    assert store.names() == ["alone", "eiffel-toy", "induction", "letter-sort", "m1", "m2", "m3"]
+    assert store.lines()[1] == {}
+    assert store.get("m1").content != store.get("m3").content
+    found = store.find("alone")
+    assert found is not None
+    assert (found.origin, found.path) == ("folder", folders / "alone.gguf")
+    assert store.find("m4") is store.find("inner") is store.find("alone.gguf") is None
+
+
+def test_model_itself_is_called_by_the_link_that_leads_to_it(folders: Path) -> None:
+    (folders / "linked").symlink_to(folders / "m4")
+    assert "linked" in Store(Settings(models=(folders / "linked",))).names()
+
+
+def test_model_itself_with_a_name_of_none_is_told(folders: Path) -> None:
+    (folders / "m5").rename(folders / "m 5")
+    store = Store(Settings(models=(folders / "m 5",)))
+    assert store.lines()[1] == {"m 5": NAME_RULE}
+
+
+def test_config_beside_gguf_files_alone_is_that_of_a_hub_and_no_model(folders: Path) -> None:
+    (folders / "hub").mkdir()
+    shutil.copy(GGUF, folders / "hub" / "small-q4.gguf")
+    (folders / "hub" / "config.json").write_text('{"model_type": "gpt2"}')
+    assert Store(Settings(models=(folders,))).get("hub").family == "gpt2"
+    assert "small-q4" in Store(Settings(models=(folders / "hub",))).names()
+
+
+def test_folder_without_a_model_is_warned_of_at_the_start(
+    folders: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folders / "empty").mkdir()
+    (folders / "file.txt").touch()
+    assert warnings(caplog, folders) == []
+    empty, *others = warnings(caplog, folders / "empty", folders / "nowhere", folders / "file.txt")
+    assert empty.endswith(
+        "empty' holds no model: that is a folder with a config.json, or a .gguf file."
+    )
+    assert [told.partition("' ")[2] for told in others] == [
+        "is no folder of models, and no model."
+    ] * 2
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../m0", "m0/../m0", "m0\0", "/m0", "x" * 65])
@@ -237,3 +315,31 @@ def test_weights_of_another_opening_are_not_mixed_up(folders: Path) -> None:
     assert new is not old
     assert store.packed(new, "float32") is not weights
     assert isinstance(store.kept, Kept)
+
+
+def test_folder_that_may_not_be_looked_into_is_told_and_hides_no_other(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = os.access
+
+    def closed(path: str | os.PathLike[str], mode: int) -> bool:
+        return Path(path).name != "m1" and access(path, mode)
+
+    monkeypatch.setattr(os, "access", closed)
+    store = Store(Settings(models=(folders,)))
+    lines, broken = store.lines()
+    assert {"m0", "m2"} <= {line.name for line in lines}
+    assert broken == {"m1": "The service may not look into m1."}
+    with pytest.raises(ModelError, match="may not look into m1"):
+        store.get("m1")
+
+
+def test_file_that_may_not_be_read_makes_a_broken_model(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "closed", str(path))
+
+    monkeypatch.setattr(opening.folder, "load", refuse)
+    with pytest.raises(ModelError, match="may not read all of m1"):
+        Store(Settings(models=(folders,))).get("m1")

@@ -1,5 +1,6 @@
 """PUT and DELETE /v1/models/{name}: what is taken, what is refused, what stays on disk."""
 
+import errno
 import json
 import os
 import shutil
@@ -19,11 +20,14 @@ from starlette.testclient import TestClient
 
 import checkpoint_files
 from multipart_bodies import BOUNDARY, MULTIPART, body, model_files, part
-from service import errors, state, uploading
-from service._locks import Lock
+from service import errors, state
+from service.problems import KINDS
 from service.settings import Settings
-from service.store import Store
-from service.uploads import Uploads
+from service.storage import uploading
+from service.storage.locks import Lock
+from service.storage.parts import LARGEST_LEFT_OUT, LEFT_OUT, MOST_PARTS
+from service.storage.store import Store
+from service.storage.uploads import Uploads
 
 MakeClient = Callable[..., TestClient]
 AssertProblem = Callable[..., dict[str, Any]]
@@ -170,6 +174,21 @@ def test_body_of_chunks_without_a_length_is_taken(client: TestClient) -> None:
     assert client.put("/v1/models/mine", content=chunks(), headers=MULTIPART).status_code == 201
 
 
+def test_what_lies_beside_a_model_is_taken_and_left_out(client: TestClient, folder: Path) -> None:
+    beside = dict.fromkeys(LEFT_OUT, b"any")
+    assert put(client, {**beside, **model_files()}).status_code == 201
+    before = on_disk(folder)
+    assert not any(path.endswith(tuple(LEFT_OUT)) for path in before)
+    assert put(client, model_files()).status_code == 200
+    assert on_disk(folder) == before
+    gguf = (TESTS / "parity_gguf" / "gpt2.gguf").read_bytes()
+    assert put(client, {"x.gguf": gguf, **beside}, "gguf").status_code == 201
+
+
+def test_as_many_parts_are_taken_as_the_problem_says() -> None:
+    assert f"at most {MOST_PARTS} parts" in KINDS["malformed-multipart"].meaning
+
+
 # Removing
 
 
@@ -245,6 +264,38 @@ def test_without_a_folder_uploads_are_refused_and_told_the_setting(
     assert "GLASSBLOCK_UPLOADS" in client.get("/problems/uploads-off").json()["meaning"]
     assert_problem(client.delete("/v1/models/mine"), "unknown-model")
     assert_problem(client.delete("/v1/models/letter-sort"), "fixed-model")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_folder_that_may_not_be_written_to_is_told(
+    client: TestClient,
+    monkeypatch: pytest.MonkeyPatch,
+    assert_problem: AssertProblem,
+    number: int,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "not here")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    told = assert_problem(put(client, model_files()), "uploads-off")
+    assert "GLASSBLOCK_UPLOADS" in told["detail"]
+
+
+def test_upload_that_is_removed_before_it_is_answered_is_still_told(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = Uploads.publish
+
+    def and_remove(uploads: Uploads, folder: Path, content: str, name: str) -> bool:
+        known = publish(uploads, folder, content, name)
+        assert uploads.remove(name)
+        return known
+
+    monkeypatch.setattr(Uploads, "publish", and_remove)
+    answer = put(client, model_files())
+    assert answer.status_code == 201
+    assert answer.json()["name"] == "mine"
+    assert client.get("/v1/models/mine").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["-x", ".x", "a%20b", "x" * 65, "%2e%2e", "a%5cb", "a%00", "%F0"])
@@ -377,7 +428,7 @@ SETS = {
     "nothing": ({}, {"/config.json": "missing_part", "/model.safetensors": "missing_part"}),
     "no config": ({"model.safetensors": b""}, {"/config.json": "missing_part"}),
     "no tensors": ({"config.json": b"{}"}, {"/model.safetensors": "missing_part"}),
-    "a stranger": ({**FILES, "vocab.txt": b""}, {"/vocab.txt": "unknown_part"}),
+    "a stranger": ({**FILES, "notes.txt": b""}, {"/notes.txt": "unknown_part"}),
     "shards alone": (
         {"config.json": b"{}", "a.safetensors": b""},
         {"/model.safetensors.index.json": "missing_part"},
@@ -385,6 +436,8 @@ SETS = {
     "whole and shards": ({**FILES, "a.safetensors": b""}, {"/a.safetensors": "unknown_part"}),
     "gguf and config": ({"x.gguf": b"", **FILES}, {"/config.json": "unknown_part",
                                                   "/model.safetensors": "unknown_part"}),
+    "a large file that is left out": ({**FILES, "LICENSE": bytes(LARGEST_LEFT_OUT + 1)},
+                                      {"/LICENSE": "part_too_large"}),
     "two gguf": ({"x.gguf": b"", "y.gguf": b""}, {"/y.gguf": "duplicate_part"}),
     "a large config": ({"config.json": b" " * (1 << 24) + b"{}"},
                        {"/config.json": "part_too_large"}),
@@ -405,6 +458,26 @@ def test_part_that_comes_twice_is_refused(client: TestClient) -> None:
     config = part("config.json", b"{}")
     response = put_body(client, config + config + f"--{BOUNDARY}--".encode())
     assert [fault["code"] for fault in response.json()["errors"]] == ["duplicate_part"]
+
+
+def test_part_that_is_left_out_comes_once_too(client: TestClient) -> None:
+    vocab = part("vocab.txt", b"a")
+    response = put_body(client, vocab + vocab + f"--{BOUNDARY}--".encode())
+    assert [fault["code"] for fault in response.json()["errors"]] == ["duplicate_part"]
+
+
+def test_rule_that_the_config_breaks_as_it_is_read_is_told_at_its_file(client: TestClient) -> None:
+    config = model_files(num_key_value_heads=3, num_attention_heads=4)["config.json"]
+    (fault, *_) = put(client, {**FILES, "config.json": config}).json()["errors"]
+    assert fault["pointer"] == "/config.json"
+    assert fault["detail"].startswith("config.json, as it is read here: attention.n_kv_heads: ")
+
+
+def test_rule_that_our_own_form_breaks_is_told_at_its_field(client: TestClient) -> None:
+    config = json.loads(OWN["config.json"])
+    config["attention"]["n_kv_heads"] = 2
+    files = {**OWN, "config.json": json.dumps(config).encode()}
+    assert faults(client, files).keys() == {"/config.json/attention/n_kv_heads"}
 
 
 def test_part_without_a_file_name_is_refused(client: TestClient) -> None:

@@ -141,3 +141,48 @@ def test_huge_configs_are_refused_before_anything_is_made(
         assert_problem(client.post("/v1/trace", json=deep), "beyond-limit")["limit"]["name"]
         == "blocks"
     )
+
+
+def parts(client: TestClient, asked: dict[str, Any]) -> dict[str, Any]:
+    """What an estimate lists of a request that is refused."""
+    body = client.post("/v1/trace", json=asked).json()
+    return {part["stage"]: part["elements"] for part in body["estimate"]["parts"]}
+
+
+def test_weights_are_among_the_parts_where_memory_is_too_little(make_client: MakeClient) -> None:
+    asked = {**request(n_layers=2), "select": ["blocks.0.attn.pattern"]}
+    in_all = make_client().post("/v1/trace", json=asked).json()["cost"]["parameters"]
+    told = parts(make_client(memory_bytes=1), asked)
+    assert list(told) == ["weights", "blocks.0.attn.pattern"]
+    assert told["weights"] == in_all // 2  # of the block that is reached
+    assert list(parts(make_client(work_flops=1), asked)) == ["blocks.0.attn.pattern"]
+
+
+def test_limit_that_is_broken_names_its_setting(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    response = make_client(memory_bytes=1).post("/v1/trace", json=request())
+    detail = assert_problem(response, "beyond-limit")["detail"]
+    assert detail.endswith("; the limit is 1, and GLASSBLOCK_MEMORY_BYTES sets it.")
+
+
+def test_part_of_one_block_has_that_blocks_name(make_client: MakeClient) -> None:
+    client = make_client(answer_elements=1)
+    one = {**request(n_layers=3), "select": ["blocks.0.resid_post", "attn.pattern"]}
+    assert parts(client, one).keys() == {"blocks.0.resid_post", "blocks.*.attn.pattern"}
+
+
+def test_advice_for_an_encoder_names_its_stages(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    encoder = {"attention": {"n_heads": 2}, "n_layers": 2}
+    asked = request(n_layers=2, vocab=3, cross_attention=True, encoder=encoder)
+    asked["input"]["memory"] = asked["input"].copy()
+    asked["select"] = ["encoder.blocks.*.resid_post", "resid_post", "encoder.blocks.1.attn.pattern"]
+    client = make_client(answer_elements=2 * 2 * 5 * 8)
+    body = assert_problem(client.post("/v1/trace", json=asked), "beyond-limit")
+    stages = {"encoder.blocks.*.resid_post", "blocks.*.resid_post", "encoder.blocks.1.attn.pattern"}
+    assert {part["stage"] for part in body["estimate"]["parts"]} == stages
+    select = body["advice"]["select"]
+    assert set(select) <= stages
+    assert client.post("/v1/trace", json={**asked, "select": select}).status_code == 200

@@ -147,10 +147,9 @@ def _named(file: str) -> Iterator[None]:
     except ModelError as error:
         raise ModelError([_moved(fault, file) for fault in error.faults]) from error
     except ComputeError as error:  # a rule that the config breaks by what only the file knows
-        placed = [replace(fault, place=(file, *fault.place)) for fault in error.faults]
-        raise ModelError(placed) from error
+        raise ModelError([resolving.as_read(x, file) for x in error.faults]) from error
 
 
 def _moved(fault: Fault, file: str) -> Fault:
-    detail = fault.detail.replace(shards.WHOLE, file)
+    detail = fault.detail.replace(shards.WHOLE, file).replace(resolving.FILE, file)
     return replace(fault, detail=detail, place=(file, *fault.place[1:]))

@@ -21,6 +21,8 @@ def scaling_of(file: GgufFile, position: PositionConfig) -> RopeScaling:
     if file.entries[TENSOR].shape != pairs:
         raise refused((file.path.name, TENSOR), f"{TENSOR} has the wrong shape.", pairs)
     divisors = file.read(TENSOR).astype(np.float64)
+    if not (divisors > 0.0).all():
+        raise refused((file.path.name, TENSOR), f"{TENSOR} holds what divides nothing.")
     if (divisors == 1.0).all():
         return RopeScaling()
     for scaling in _scalings(float(divisors.max())):

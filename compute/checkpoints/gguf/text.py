@@ -4,14 +4,22 @@ seconds."""
 from collections.abc import Mapping
 from functools import partial
 
-from tokenizers import Tokenizer
+import numpy as np
 
 from compute.checkpoints.faults import refused, shown
 from compute.checkpoints.gguf import tokenizer_kinds as kinds
 from compute.checkpoints.gguf.gguf_file import GgufFile
 from compute.checkpoints.gguf.splits import SPLITS
 from compute.checkpoints.gguf.taking import Value
-from compute.checkpoints.text import Text
+from compute.checkpoints.text import Made, Text
+from compute.checkpoints.tokenizer_rules import (
+    LONGEST_TOKEN,
+    MOST_ADDED,
+    MOST_ADDED_CHARACTERS,
+    MOST_MERGES,
+    MOST_TOKENS,
+    Bounds,
+)
 
 _MODEL, _PRE = "tokenizer.ggml.model", "tokenizer.ggml.pre"
 _MOST_CHARACTERS = 1 << 22  # each place in a token of Llama's may be a merge
@@ -23,11 +31,11 @@ def text_of(file: GgufFile, keys: Mapping[str, Value]) -> tuple[Text | None, str
     return (None, f"No text: {why_not}") if why_not else (Text(partial(_made, file)), "")
 
 
-def _made(file: GgufFile) -> Tokenizer:
+def _made(file: GgufFile) -> Made:
     """From the keys as they are read again; they are not held until text comes."""
     keys = file.keys()
     try:
-        return kinds.MAKERS[str(keys[_MODEL])](keys)
+        return Made(kinds.MAKERS[str(keys[_MODEL])](keys), Bounds())
     except BaseException as error:  # the library raises bare Exception, or panics
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -47,4 +55,20 @@ def _why_not(keys: Mapping[str, Value]) -> str:
     tokens = keys["tokenizer.ggml.tokens"]
     if not isinstance(tokens, list) or sum(map(len, tokens)) > _MOST_CHARACTERS:
         return f"its tokens have more than {_MOST_CHARACTERS} characters together."
+    return _too_much(tokens, keys)
+
+
+def _too_much(tokens: list[str], keys: Mapping[str, Value]) -> str:
+    """What of it is beyond a limit, as of any tokenizer's."""
+    merges = keys.get("tokenizer.ggml.merges")
+    types = np.asarray(keys["tokenizer.ggml.token_type"])
+    if len(tokens) > MOST_TOKENS:
+        return f"its tokenizer has more than {MOST_TOKENS} tokens."
+    if max(map(len, tokens), default=0) > LONGEST_TOKEN:
+        return f"its tokenizer has a token of more than {LONGEST_TOKEN} characters."
+    if isinstance(merges, list) and len(merges) > MOST_MERGES:
+        return f"its tokenizer has more than {MOST_MERGES} merges."
+    added = [x for x, kind in zip(tokens, types.tolist(), strict=False) if kind in kinds.ADDED]
+    if len(added) > MOST_ADDED or sum(map(len, added)) > MOST_ADDED_CHARACTERS:
+        return f"its tokenizer has more than {MOST_ADDED} tokens that text names whole."
     return ""

@@ -6,6 +6,7 @@ highest score goes first, and bytes for what is no token. bert: WordPiece, of te
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from tokenizers import pre_tokenizers as cutting
 
 from compute.checkpoints.gguf.splits import SPLITS, WHOLE_FIRST
 from compute.checkpoints.gguf.taking import Value
+from compute.checkpoints.tokenizer_rules import MOST_MERGES
 
 Keys = Mapping[str, Value]
 
 _UNKNOWN, _CONTROL, _USER, _BYTE = 2, 3, 4, 6
+ADDED = (_CONTROL, _USER)
+"""Types of tokens that text names whole."""
+
 _SPACE = "▁"
 
 
@@ -64,7 +69,10 @@ def sentence_piece(keys: Keys) -> Tokenizer:
     tokens, types = _tokens(keys)
     vocab = {token: number for number, token in enumerate(tokens)}
     scores: Any = keys["tokenizer.ggml.scores"]
-    ranked = sorted(_merges(vocab, types, np.asarray(scores, np.float64)))
+    found = _merges(vocab, types, np.asarray(scores, np.float64))
+    ranked = sorted(islice(found, MOST_MERGES + 1))
+    if len(ranked) > MOST_MERGES:
+        raise ValueError(f"more than {MOST_MERGES} merges")
     merges = [(tokens[first], tokens[second]) for _, first, second in ranked]
     unknown = tokens[_id(keys, "unknown", 0)]
     made = Tokenizer(

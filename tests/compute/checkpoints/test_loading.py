@@ -134,7 +134,7 @@ CONFIGS: dict[str, tuple[Change, list[str | int]]] = {
     "depth": ({"num_hidden_layers": 1 << 20}, ["num_hidden_layers"]),
     "quantized": ({"quantization_config": {"bits": 4}}, ["quantization_config"]),
     "activation": ({"hidden_act": "mish"}, ["hidden_act"]),
-    "rule between fields": ({"num_key_value_heads": 3, "num_attention_heads": 4}, ["n_kv_heads"]),
+    "rule between fields": ({"num_key_value_heads": 3, "num_attention_heads": 4}, ["config.json"]),
 }
 
 
@@ -143,6 +143,12 @@ def test_config_is_refused_by_its_keys(tmp_path: Path, name: str) -> None:
     change, expected = CONFIGS[name]
     path = folder(tmp_path / "small", {**LLAMA, **change}, llama_arrays())
     assert places(path) == expected
+
+
+def test_more_blocks_than_any_model_has_are_refused_by_their_key(tmp_path: Path) -> None:
+    arrays = {f"t{at}": np.ones(1, np.float32) for at in range(1100)}
+    path = folder(tmp_path / "small", {**LLAMA, "num_hidden_layers": 1100}, arrays)
+    assert places(path) == ["num_hidden_layers"]
 
 
 def test_folder_without_config_is_refused(tmp_path: Path) -> None:

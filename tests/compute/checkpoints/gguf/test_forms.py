@@ -157,6 +157,11 @@ REFUSED: dict[str, tuple[str, Callable[[Keys, Values], object], str]] = {
         lambda keys, values: keys.update({"llama.attention.head_count": np.array([4, 2])}),
         "must be a whole number",
     ),
+    "heads that do not divide": (
+        "llama",
+        _key(llama__attention__head_count_kv=3),
+        "model.gguf, as it is read here: attention.n_kv_heads: ",
+    ),
     "size missing": ("llama", lambda k, v: k.pop("llama.embedding_length"), "is missing"),
     "size a string": ("llama", _key(llama__embedding_length="16"), "must be a whole number"),
     "epsilon infinite": (
@@ -169,7 +174,7 @@ REFUSED: dict[str, tuple[str, Callable[[Keys, Values], object], str]] = {
     "a million experts": (
         "mixtral",
         _key(llama__expert_count=1 << 20),
-        "model.gguf has fewer tensors",
+        "at most 4096 experts",
     ),
     "half a head turned": ("llama", _key(llama__rope__dimension_count=2), "= 2 is not computed"),
     "values of another width": ("llama", _key(llama__attention__value_length=8), "is not computed"),

@@ -119,6 +119,13 @@ def test_tokenizer_is_made_once_and_when_text_comes(tmp_path: Path) -> None:
         ({k: x for k, x in GPT2.items() if k != "merges"}, "has no tokenizer.ggml.merges."),
         (LLAMA | {"scores": "none"}, "its tokenizer has no tokenizer.ggml.scores."),
         (LLAMA | {"tokens": ["a" * (1 << 22)] * 2}, "more than 4194304 characters together."),
+        (LLAMA | {"tokens": [*_PIECES[1:], "a" * 513]}, "a token of more than 512 characters."),
+        (LLAMA | {"tokens": ["a"] * ((1 << 19) + 1)}, "more than 524288 tokens."),
+        (GPT2 | {"merges": ["h e"] * ((1 << 20) + 1)}, "more than 1048576 merges."),
+        (
+            GPT2 | {"tokens": ["a"] * 16385, "token_type": np.full(16385, USER, np.int32)},
+            "more than 16384 tokens that text names whole.",
+        ),
     ],
 )
 def test_model_without_a_tokenizer_that_is_read_has_no_text_and_says_why(

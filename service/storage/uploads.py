@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service import errors
-from service._locks import Lock, locked
+from service.storage.locks import Lock, locked
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

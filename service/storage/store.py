@@ -5,6 +5,7 @@ restart. What was opened is kept while it is the same (`kept`).
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ from compute import tensors
 from compute.checkpoints.checkpoint import Checkpoint
 from compute.checkpoints.folder import TOKENIZER
 from compute.checkpoints.gguf.gguf_file import GgufFile
-from compute.checkpoints.gguf.loading import SUFFIX
 from compute.checkpoints.header import Entry
 from compute.checkpoints.safetensors_file import Reader
 from compute.errors import ComputeError, Place
@@ -22,26 +22,21 @@ from compute.types import Array, DType
 from compute.weights import ModelWeights
 from schemas.models import ModelLine, Origin
 from service import errors
-from service._locks import Lock
 from service.errors import UnknownModel
-from service.kept import Kept, Stamp
-from service.opening import marks, opened
 from service.settings import Settings
-from service.uploads import Uploads
+from service.storage import roots
+from service.storage.kept import Kept, Stamp
+from service.storage.locks import Lock
+from service.storage.opening import opened
+from service.storage.roots import Root
+from service.storage.uploads import Uploads
 
 _log = logging.getLogger("glassblock")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_PACKAGED = Path(__file__).parent / "_models"
-_CHECKOUT = Path(__file__).parent.parent / "models"
 
 _AN_ENTRY = 2048
 _A_TEXT_BYTE = 15
 """About what is held for a tensor of a header, and for a byte of a tokenizer.json or a header."""
-
-
-def shipped() -> Path:
-    """The folder of the models that ship: inside the installed package, or beside it."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +80,18 @@ class Store:
     folders in their order, then uploads."""
 
     def __init__(self, settings: Settings) -> None:
-        self._roots: list[tuple[Path, Origin]] = [(shipped(), "shipped")]
-        self._roots += [(folder, "folder") for folder in settings.models]
+        self._roots = [Root(roots.shipped(), "shipped"), *map(roots.root, settings.models)]
         self.uploads = _uploads(settings)
         self.kept = Kept(settings.kept_bytes)
         self._room = max(settings.kept_bytes, settings.memory_bytes)
         self._lines: dict[str, tuple[Stamp, ModelLine | str]] = {}
-        self._told: set[str] = set()
-        for folder in settings.models:
-            if not folder.is_dir():
-                _log.warning("%s is no folder: no models from there.", ascii(str(folder)))
+        for root in self._roots[1:]:
+            if root.trouble:
+                _log.warning("GLASSBLOCK_MODELS: %s %s.", ascii(str(root.path)), root.trouble)
 
     def names(self) -> list[str]:
         """All models there are now, by name."""
-        found = {name for root, _ in self._roots for name in self._names_in(root)}
+        found = set(filter(is_name, self._names_on_disk()))
         return sorted(found.union(() if self.uploads is None else self.uploads.names()))
 
     def find(self, name: str) -> Found | None:
@@ -123,7 +116,7 @@ class Store:
             self.kept.keep(name, found.stamp, checkpoint, _size(checkpoint, found))
             return checkpoint
         self.kept.forget(name)
-        raise UnknownModel(self.names(), place)
+        raise UnknownModel(name, self.names(), place)
 
     def packed(self, checkpoint: Checkpoint, dtype: DType) -> ModelWeights:
         """A checkpoint's weights as the equations want them, kept as far as there is room."""
@@ -146,7 +139,8 @@ class Store:
         told = {found.name: self._line(found) for found in places}
         self._lines = {x.name: (x.stamp, told[x.name]) for x in places}
         lines = [line for line in told.values() if isinstance(line, ModelLine)]
-        return lines, {name: why for name, why in told.items() if isinstance(why, str)}
+        broken = {name: why for name, why in told.items() if isinstance(why, str)}
+        return lines, {**broken, **self._misnamed()}
 
     def refuse_if_fixed(self, name: str) -> None:
         """Raise FixedModel for a model that was not uploaded."""
@@ -160,7 +154,7 @@ class Store:
         self.kept.forget(name)
         there = self.find(name) is not None and self.uploads is not None
         if not (there and self.uploads is not None and self.uploads.remove(name)):
-            raise UnknownModel(self.names(), ())
+            raise UnknownModel(name, self.names(), ())
 
     def tidy(self) -> None:
         """Let go what has changed or is gone, and what ended uploads left on disk."""
@@ -172,27 +166,22 @@ class Store:
             self.uploads.tidy()
 
     def _found(self, name: str) -> Iterator[Found]:
-        for root, origin in self._roots:
-            for path in (root / name, root / f"{name}{SUFFIX}"):
-                stamp = marks(path) if path.is_dir() is (path.name == name) else ()
-                if stamp:
-                    yield Found(name, origin, path, (str(path), *stamp))
+        for root in self._roots:
+            for path, stamp in root.find(name):
+                yield Found(name, root.origin, path, (str(path), *stamp))
         content = None if self.uploads is None else self.uploads.content_of(name)
         if self.uploads is not None and content is not None:
             path = self.uploads.folder_of(content)
-            if path.is_dir():
+            if os.path.isdir(path):
                 yield Found(name, "uploaded", path, (content,), content)
 
-    def _names_in(self, root: Path) -> Iterator[str]:
-        for path in _paths_in(root):
-            name = path.name.removesuffix(SUFFIX) if path.is_file() else path.name
-            if (path.is_file() and name == path.name) or not marks(path):
-                continue
-            if is_name(name):
-                yield name
-            elif name not in self._told:
-                self._told.add(name)
-                _log.warning("%s is no name of a model: left out.", ascii(name))
+    def _names_on_disk(self) -> Iterator[str]:
+        return (name for root in self._roots for name in root.names())
+
+    def _misnamed(self) -> dict[str, str]:
+        """Models that no request can name, as far as a name can be shown, and why not."""
+        names = sorted(name for name in set(self._names_on_disk()) if not is_name(name))
+        return {x if x.isprintable() else ascii(x)[1:-1]: errors.NAME_RULE for x in names}
 
     def _line(self, found: Found) -> ModelLine | str:
         stamp, known = self._lines.get(found.name, ((), ""))
@@ -202,13 +191,6 @@ class Store:
 def is_name(name: str) -> bool:
     """Whether a model can have this name."""
     return _NAME.fullmatch(name) is not None
-
-
-def _paths_in(root: Path) -> list[Path]:
-    try:
-        return list(root.iterdir())
-    except OSError:
-        return []
 
 
 def _uploads(settings: Settings) -> Uploads | None:

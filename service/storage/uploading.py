@@ -15,16 +15,16 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from multipart import parse_options_header
 from starlette.requests import Request
 
-from compute.checkpoints.checkpoint import check_whole
+from compute.checkpoints.checkpoint import Checkpoint, check_whole
 from compute.checkpoints.shards import Shards
 from compute.errors import ComputeError, ConfigError, Fault, ModelError
 from service import bodies, errors, faults
 from service.admission import Admission
-from service.opening import opened
-from service.parts import Parts
 from service.settings import Settings
-from service.store import Store
-from service.uploads import Uploads
+from service.storage.opening import opened
+from service.storage.parts import Parts
+from service.storage.store import Store
+from service.storage.uploads import Uploads
 
 Args = TypeVarTuple("Args")
 Result = TypeVar("Result")
@@ -33,6 +33,8 @@ MULTIPART = "multipart/form-data"
 _PIECE = 1 << 20
 _RETRY_AFTER = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_UNWRITABLE = "The service may not write to the folder that GLASSBLOCK_UPLOADS names."
 
 
 class Uploading:
@@ -48,8 +50,9 @@ class Uploading:
         self._slots = CapacityLimiter(settings.upload_slots)
         self._threads = CapacityLimiter(settings.upload_slots)
 
-    async def take(self, request: Request, name: str) -> bool:
-        """Store the model that a request brings under a name; whether the name was there before.
+    async def take(self, request: Request, name: str) -> tuple[Checkpoint, bool]:
+        """Store the model that a request brings under a name: the model, to be told of and not
+        read from any more, and whether the name was there before.
 
         Raises Draining, UnsupportedMedia, NotAcceptable, BodyTooLarge, StoreFull, Busy, SlowBody,
         MalformedMultipart, InvalidUpload, and Starlette's ClientDisconnect.
@@ -61,8 +64,9 @@ class Uploading:
             self._refuse(announced, room)
             async with self._place(name) as folder:
                 content = await self._received(request, Parts(folder, boundary), room)
-                await self._run(_check, folder)
-                return await self._run(self._publish, folder, content, name)
+                checkpoint = await self._run(_checked, folder)
+                known = await self._run(self._publish, folder, content, name)
+                return checkpoint, known
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -158,8 +162,8 @@ def _boundary(request: Request) -> str:
     return boundary
 
 
-def _check(folder: Path) -> None:
-    """Raise InvalidUpload where the files of a folder are no model that can be used."""
+def _checked(folder: Path) -> Checkpoint:
+    """The model of a folder, or InvalidUpload where its files are none that can be used."""
     try:
         checkpoint = opened(folder)
         check_whole(checkpoint)
@@ -171,6 +175,7 @@ def _check(folder: Path) -> None:
         unread = [_unread(name) for name in sorted(there - read)]
         if unread:
             raise errors.InvalidUpload(unread)
+    return checkpoint
 
 
 def _placed(error: ComputeError) -> list[Fault]:
@@ -187,10 +192,12 @@ def _unread(name: str) -> Fault:
 
 @contextmanager
 def _full_disks() -> Iterator[None]:
-    """A full disk is no fault of the service."""
+    """A full disk is no fault of the service, nor is one that it may not write to."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
             raise errors.StoreFull from error
+        if error.errno in _CLOSED:
+            raise errors.UploadsOff(_UNWRITABLE) from error
         raise

@@ -5,7 +5,7 @@ import logging
 import anyio
 from anyio import to_thread
 
-from service.store import Store
+from service.storage.store import Store
 
 SECONDS = 60.0
 _log = logging.getLogger("glassblock")

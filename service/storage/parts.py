@@ -29,6 +29,8 @@ OFFERED = (
     f"{CONFIG} with {shards.WHOLE} (or shards and {shards.INDEX}) and, if there are, {TOKENIZER} "
     f"and {CARD}; or one .gguf file alone."
 )
+"""What an upload is made of."""
+
 _SMALL = MappingProxyType(
     {
         CONFIG: LARGEST_JSON,
@@ -39,9 +41,21 @@ _SMALL = MappingProxyType(
 )
 """File name -> the most bytes it may have."""
 
+LEFT_OUT = (
+    *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tokenizer.model"),
+    *("spiece.model", "sentencepiece.bpe.model", "chat_template.jinja", "chat_template.json"),
+    *("preprocessor_config.json", ".gitattributes", "LICENSE", "LICENSE.txt", "LICENSE.md"),
+    "USE_POLICY.md",
+)
+"""What lies beside a model in a folder of transformers or of the hub: taken, and not kept."""
+
+LARGEST_LEFT_OUT = 1 << 26
+"""Bytes of each of them."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
-_MOST_PARTS = shards.MOST_SHARDS + len(_SMALL)
+MOST_PARTS = shards.MOST_SHARDS + len(_SMALL) + len(LEFT_OUT)
 _HEADER_BYTES, _HEADERS = 1024, 4
 
 
@@ -54,9 +68,10 @@ class Parts:
             boundary,
             max_header_size=_HEADER_BYTES,
             max_header_count=_HEADERS,
-            max_segment_count=_MOST_PARTS,
+            max_segment_count=MOST_PARTS,
         )
         self._digests: dict[str, bytes] = {}
+        self._left_out: set[str] = set()
         self._part: _Part | None = None
 
     def feed(self, chunk: bytes | bytearray) -> None:
@@ -85,7 +100,7 @@ class Parts:
         """Close what is open."""
         if self._part is not None:
             with suppress(OSError):  # the upload has failed, perhaps for a full disk
-                self._part.file.close()
+                self._part.close()
 
     def _take(self, event: MultipartSegment | bytes | None) -> None:
         if isinstance(event, MultipartSegment):
@@ -93,9 +108,15 @@ class Parts:
         elif self._part is not None and event is not None:
             self._part.write(event)
         elif self._part is not None:
-            self._part.file.close()
-            self._digests[self._part.name] = self._part.digest.digest()
+            self._part.close()
+            self._end(self._part)
             self._part = None
+
+    def _end(self, part: "_Part") -> None:
+        if part.file is None:
+            self._left_out.add(part.name)
+        else:
+            self._digests[part.name] = part.digest.digest()
 
     def _begun(self, segment: MultipartSegment) -> "_Part":
         disposition = segment.header("Content-Disposition") or ""
@@ -104,28 +125,33 @@ class Parts:
         if fault is not None:
             raise errors.InvalidUpload([fault])
         kept = GGUF if name.endswith(".gguf") else name
-        if kept in self._digests:
+        if kept in self._digests or kept in self._left_out:
             raise errors.InvalidUpload([_fault("duplicate_part", name, "This part came before.")])
         return _Part(kept, self._folder)
 
 
 class _Part:
-    """One file on its way."""
+    """One file on its way; none of what is left out."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.digest = sha256()
-        self.file: BinaryIO = (folder / name).open("xb")
+        self.file: BinaryIO | None = None if name in LEFT_OUT else (folder / name).open("xb")
         self._bytes = 0
 
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
     def write(self, piece: bytes) -> None:
-        most = _SMALL.get(self.name, inf)
+        most = LARGEST_LEFT_OUT if self.file is None else _SMALL.get(self.name, inf)
         self._bytes += len(piece)
         if self._bytes > most:
             detail = f"{self.name} has more than {most} bytes."
             raise errors.InvalidUpload([_fault("part_too_large", self.name, detail, most)])
-        self.digest.update(piece)
-        self.file.write(piece)
+        if self.file is not None:
+            self.digest.update(piece)
+            self.file.write(piece)
 
 
 def _fault_of(name: str, slanted: bool) -> Fault | None:
@@ -133,6 +159,8 @@ def _fault_of(name: str, slanted: bool) -> Fault | None:
     if not name:
         detail = "Each part is a file: it needs a filename in its Content-Disposition."
         return Fault(code="no_file_name", detail=detail)
+    if name in LEFT_OUT and not slanted:
+        return None
     if slanted or not _PLAIN.fullmatch(name):
         detail = "A part's file name is plain: letters, digits, '.', '_' and '-', without folders."
         return _fault("bad_part_name", name, detail)

@@ -1,0 +1,1 @@
+"""Models on disk: where they lie, which are kept in memory, how they are uploaded."""
