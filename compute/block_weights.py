@@ -209,13 +209,28 @@ def _packed(bench: Bench, prefix: str, letters: str) -> tuple[Array, Array | Non
 
 
 def _side_by_side(matrices: list[Array], widths: list[int]) -> Array:
-    """(h, d, k), (g, d, k), … -> (d, h k + g k + …), each written once to its place."""
-    rows = matrices[0].shape[1]
-    packed = np.empty((rows, sum(widths)), matrices[0].dtype)
+    """(h, d, k), (g, d, k), … -> (d, h k + g k + …), each written once to its place.
+
+    Columns first where the matrices lie so, as torch stores them: a copy across would take longer
+    than the products.
+    """
+    rows, columns = matrices[0].shape[1], sum(widths)
+    across = matrices[0].strides[1] == matrices[0].itemsize
+    packed = (
+        np.empty((columns, rows), matrices[0].dtype).T
+        if across
+        else (np.empty((rows, columns), matrices[0].dtype))
+    )
     starts = np.cumsum([0, *widths])
     for W, start, width in zip(matrices, starts, widths, strict=False):
-        place = packed[:, start : start + width].reshape(rows, W.shape[0], W.shape[2])
-        np.copyto(place, W.swapaxes(0, 1))
+        heads, _, each = W.shape
+        place = packed[:, start : start + width]
+        by_head = (
+            place.T.reshape(heads, each, rows).swapaxes(1, 2)
+            if across
+            else (place.reshape(rows, heads, each).swapaxes(0, 1))
+        )
+        np.copyto(by_head, W)
     return packed
 
 
