@@ -81,6 +81,7 @@ def trial(own: Engine) -> Iterator[Row]:
     yield from probes.of_the_start(container)
     yield from probes.of_its_rights(container, writable(service))
     yield from probes.of_its_answers(container)
+    yield from probes.of_its_uploads(container)
     yield from probes.of_its_threads(container)
     yield from probes.of_its_memory(container)
     yield from probes.of_its_stop(container)

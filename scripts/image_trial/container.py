@@ -59,12 +59,18 @@ class Container:
         """Python run beside the service."""
         return self.execute(PYTHON, "-I", "-c", code, options=options)
 
-    def answer(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
+    def answer(
+        self,
+        method: str,
+        path: str,
+        body: str | bytes | None = None,
+        kind: str = "application/json",
+    ) -> tuple[int, bytes]:
         """Status and body of the service's answer; status 0 where there is none."""
         connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=ANSWER_SECONDS)
         try:
-            content = body.encode() if body else None
-            connection.request(method, path, content, {"Content-Type": "application/json"})
+            content = body.encode() if isinstance(body, str) else body
+            connection.request(method, path, content or None, {"Content-Type": kind})
             response = connection.getresponse()
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as failure:

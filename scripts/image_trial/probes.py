@@ -7,13 +7,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from scripts.image_trial import readme
-from scripts.image_trial.build import BASE, DOCKERFILE, IMAGE, release
+from scripts.image_trial.build import BASE, DOCKERFILE, IMAGE, ROOT, release
 from scripts.image_trial.container import Container, free_port
 from scripts.image_trial.engine import Engine
 from scripts.image_trial.rows import Row, at_most, equal, listed
 
 MB, MIB = 10**6, 2**20
 IMAGE_MB, ADDED_MB, BUILD_SECONDS, START_SECONDS, STOP_SECONDS = 400, 200, 600, 20, 2
+BOUNDARY = "part"
 KILLED = 137  # 128 + SIGKILL
 USER = "10001"
 NEAR, BEYOND = 1984, 2080  # widths of five blocks that just fit memory_bytes, and do not
@@ -24,7 +25,7 @@ INSTALLERS = ["pip", "pip3*", "pip-*", "ensurepip", "uv", "uvx", "uv-*", "setupt
 BUILDERS = ["hatchling*", "cc", "c++", "*gcc*", "*g++*", "clang*", "cpp*", "as", "ld", "make"]
 TOOLS = [*INSTALLERS, *BUILDERS, "rustc", "cargo", "go"]
 
-# Where a process could write, root included: each folder is tried but for those of the kernel.
+# Where a process could write: each folder is tried but for those of the kernel.
 WRITABLE = """
 import os
 for folder, below, _ in os.walk('/'):
@@ -102,8 +103,9 @@ def of_its_rights(container: Container, writable: list[str]) -> Iterator[Row]:
     yield listed("capabilities, in any of the five sets", capabilities, [NO_CAPABILITY])
     yield listed("no new privileges", container.status("NoNewPrivs"), ["1"])
     yield listed("seccomp (2: a filter)", container.status("Seccomp"), ["2"])
-    folders = container.python(WRITABLE, options=["--user", "0"]).stdout.split()
-    yield listed("folders in which root could write", sorted(folders), writable)
+    tried = (container.python(WRITABLE, options=["--user", user]) for user in ("0", USER))
+    folders = sorted({folder for run in tried for folder in run.stdout.split()})
+    yield listed("folders in which its user or root could write", folders, writable)
 
 
 def of_its_answers(container: Container) -> Iterator[Row]:
@@ -114,6 +116,29 @@ def of_its_answers(container: Container) -> Iterator[Row]:
     found = readme.last_rows(answer) if status == 200 else []
     distance = readme.distance(found, readme.told_rows(text))
     yield at_most("distance from the README's numbers", distance, readme.PRECISION, "")
+
+
+def of_its_uploads(container: Container) -> Iterator[Row]:
+    """Whether a model that ships is taken in under another name, answers, and goes."""
+    path = "/v1/models/uploaded"
+    body = multipart(sorted((ROOT / "models" / "letter-sort").glob("*.*")))
+    kind = f"multipart/form-data; boundary={BOUNDARY}"
+    asked = json.dumps({"model": {"name": "uploaded"}, "input": {"token_ids": [0]}})
+    yield equal("status of an upload", container.answer("PUT", path, body, kind)[0], 201)
+    yield equal("status of a trace of it", container.traced(asked)[0], 200)
+    yield equal("status of its removal", container.answer("DELETE", path, b"")[0], 204)
+
+
+def multipart(files: list[Path]) -> bytes:
+    """The body of an upload: the files that a model is read from."""
+    told = (file for file in files if file.suffix in {".json", ".safetensors", ".md"})
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{{}}"\r\n\r\n'
+    parts = [
+        head.format(file.name).encode() + file.read_bytes()
+        for file in told
+        if file.name != "split.json"
+    ]
+    return b"\r\n".join([*parts, f"--{BOUNDARY}--\r\n".encode()])
 
 
 def of_its_threads(container: Container) -> Iterator[Row]:
