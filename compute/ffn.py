@@ -13,6 +13,7 @@ from compute.types import Array, Equations, Ints
 FeedForward = Callable[[Array, FfnWeights], Equations]
 Hidden = Callable[[str, Array, Ints, FfnWeights], Array]
 Joined = Callable[[Array, Array, FfnWeights], Equations]
+Shared = Callable[[Array, FfnWeights], Array]
 Weigh = Callable[[Array, Ints], Array]
 
 
@@ -76,30 +77,34 @@ def alone(mixed: Array, F: Array, w: FfnWeights) -> Equations:
     yield  # an equation, though an empty one
 
 
-def with_shared(activation: str, expert: str, mixed: Array, F: Array, w: FfnWeights) -> Equations:
+def with_shared(shared: Shared, mixed: Array, F: Array, w: FfnWeights) -> Equations:
     """mixed + shared(F): one more expert sees every token. DeepSeekMoE, arXiv:2401.06066, 3.2."""
-    return mixed + (yield "ffn.shared_out", _shared(activation, expert, F, w))
+    return mixed + (yield "ffn.shared_out", shared(F, w))
 
 
-def with_weighed_shared(
-    activation: str, expert: str, mixed: Array, F: Array, w: FfnWeights
-) -> Equations:
+def with_weighed_shared(shared: Shared, mixed: Array, F: Array, w: FfnWeights) -> Equations:
     """mixed + sigmoid(F W_shared_weight) · shared(F). Qwen2-MoE's code."""
     weight = yield "ffn.shared_weight", ops.sigmoid(F @ w.W_shared_weight)
-    return mixed + (yield "ffn.shared_out", weight * _shared(activation, expert, F, w))
+    return mixed + (yield "ffn.shared_out", weight * shared(F, w))
 
 
-def _shared(activation: str, expert: str, F: Array, w: FfnWeights) -> Array:
+def shared_mlp(activation: str, F: Array, w: FfnWeights) -> Array:
+    """act(F W_shared_in) W_shared_out: (..., n, d) -> (..., n, u) -> (..., n, d)."""
     up = F @ w.W_shared_in
-    if expert == "gated":
-        gate = F @ w.W_shared_gate
-        hidden = ops.multiply(activate(activation, gate, out=gate), up)
-    else:
-        hidden = activate(activation, up, out=up)
-    return hidden @ w.W_shared_out
+    return activate(activation, up, out=up) @ w.W_shared_out
+
+
+def shared_gated(activation: str, F: Array, w: FfnWeights) -> Array:
+    """(act(F W_shared_gate) · (F W_shared_in)) W_shared_out, likewise."""
+    up, gate = F @ w.W_shared_in, F @ w.W_shared_gate
+    return ops.multiply(activate(activation, gate, out=gate), up) @ w.W_shared_out
 
 
 _HIDDEN: Mapping[str, Hidden] = {"mlp": mlp_hidden, "gated": gated_hidden}
+_SHARED: Mapping[str, Callable[[str, Array, FfnWeights], Array]] = {
+    "mlp": shared_mlp,
+    "gated": shared_gated,
+}
 
 
 def feed_forward_for(ffn: FfnConfig) -> FeedForward:
@@ -120,4 +125,4 @@ def _joined_for(ffn: FfnConfig) -> Joined:
     if not ffn.d_shared:
         return alone
     joined = with_weighed_shared if ffn.shared_gate else with_shared
-    return partial(joined, ffn.activation, ffn.expert)
+    return partial(joined, partial(_SHARED[ffn.expert], ffn.activation))

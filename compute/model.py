@@ -128,8 +128,7 @@ def no_memory(w: ModelWeights, inputs: Inputs) -> Equations:
 
 def embedded(multiplier: float, w: ModelWeights, inputs: Inputs) -> Equations:
     """multiplier · W_E[token_ids]: (..., n) -> (..., n, d)."""
-    rows = w.W_E[inputs.token_ids]
-    return (yield "embed", rows if multiplier == 1.0 else multiplier * rows)
+    return (yield "embed", multiplier * w.W_E[inputs.token_ids])
 
 
 def posted(w: ModelWeights, inputs: Inputs) -> Equations:
@@ -186,11 +185,8 @@ def no_head(x: Array, w: ModelWeights) -> Equations:
 def unembedded(config: ModelConfig, x: Array, w: ModelWeights) -> Equations:
     """cap(multiplier · (x W_U + b_U)): (..., n, d) -> (..., n, V)."""
     logits = ops.linear(x, w.W_U, w.b_U)
-    if config.logit_multiplier != 1.0:
-        np.multiply(logits, config.logit_multiplier, out=logits)
-    if config.logit_softcap is not None:
-        ops.capped(logits, config.logit_softcap, out=logits)
-    return (yield "logits", logits)
+    scaled = np.multiply(logits, config.logit_multiplier, out=logits)
+    return (yield "logits", ops.capped(scaled, config.logit_softcap, out=scaled))
 
 
 def hidden_only(x: Array, w: ModelWeights) -> Equations:

@@ -148,8 +148,7 @@ def scores(
     """
     scaled = np.multiply(Q, scale, order="C")  # the queries are scaled: k numbers, not m
     S = dots(scaled, K)
-    if softcap is not None:
-        capped(S, softcap, out=S)
+    S = capped(S, softcap, out=S)
     if bias is not None:
         np.add(S, bias, out=S)
     if forbidden is not None:
@@ -157,8 +156,10 @@ def scores(
     return S
 
 
-def capped(x: Array, softcap: float, out: Array | None = None) -> Array:
-    """softcap · tanh(x / softcap): any shape -> that shape, inside ±softcap."""
+def capped(x: Array, softcap: float | None, out: Array | None = None) -> Array:
+    """softcap · tanh(x / softcap): any shape -> that shape, inside ±softcap; None caps nothing."""
+    if softcap is None:
+        return x
     bounded = np.tanh(np.divide(x, softcap, out=out), out=out)
     return np.multiply(bounded, softcap, out=bounded)
 
