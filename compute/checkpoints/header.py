@@ -16,7 +16,7 @@ from compute.checkpoints.json_file import parsed_object
 from compute.errors import MOST_FAULTS, Fault, ModelError, refuse_if
 
 MOST_HEADER_BYTES = 1 << 24
-MOST_TENSORS = 1 << 16
+MOST_TENSORS = 1 << 15
 MOST_AXES = 8
 LONGEST_NAME = 256
 
