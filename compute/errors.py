@@ -5,6 +5,8 @@
     ├── WeightsError     tensors that do not fit the config (all of them at once)
     ├── InputError       an input that does not fit the model
     ├── SelectionError   a stage, slice or alias that cannot be answered
+    ├── InterventionError an intervention that cannot be made
+    ├── QuestionError    what is asked of a run or of weights cannot be answered
     └── ModelError       a model folder that cannot be read
 
 Each carries its faults; none knows of HTTP.
@@ -55,6 +57,15 @@ class InputError(ComputeError):
 
 class SelectionError(ComputeError):
     """A selection names what cannot be answered; places are relative to `select`."""
+
+
+class InterventionError(ComputeError):
+    """Interventions that cannot be made; places are relative to `interventions`."""
+
+
+class QuestionError(ComputeError):
+    """What is asked of a run or of weights cannot be answered; places are relative to the whole
+    request."""
 
 
 class ModelError(ComputeError):

@@ -51,6 +51,25 @@ AXES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Past:
+    """What earlier rows left behind, so that later ones attend to them without a second run.
+
+    keys (g, c, k) and values (g, c, v) of each block, as projected: before qk-norm and rotation;
+    or (b, g, c, …). None of them where no block attends. position_ids and key_mask (c) or (b, c).
+    """
+
+    keys: tuple[Array, ...]
+    values: tuple[Array, ...]
+    position_ids: Ints
+    key_mask: Bools | None = None
+
+    @property
+    def positions(self) -> int:
+        """c."""
+        return self.position_ids.shape[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Inputs:
     """What a run reads: one of `tensor` and `token_ids`, and where and what it may attend to.
 
@@ -58,6 +77,8 @@ class Inputs:
     attention_mask (n, m) or (b, n, m); without their batch axis they serve every row of a batch.
     In both masks true = may be attended. token_types (n) or (b, n), 0 where left out. `memory` is
     what cross-attention reads: an encoder's input, or without an encoder the rows themselves.
+    `past` is what stands before the rows: all but attention_mask, whose m counts it, are of the
+    new rows alone.
     """
 
     tensor: Array | None = None
@@ -67,6 +88,7 @@ class Inputs:
     attention_mask: Bools | None = None
     token_types: Ints | None = None
     memory: Union["Inputs", None] = None
+    past: Past | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,6 +101,11 @@ class Inputs:
     def positions(self) -> int:
         """n."""
         return self.shape[-1]
+
+    @property
+    def keys(self) -> int:
+        """m: the rows, and those of the past before them."""
+        return self.positions + (0 if self.past is None else self.past.positions)
 
     @property
     def batch(self) -> int | None:
@@ -106,3 +133,22 @@ class Edit:
     op: EditOp
     where: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     value: float | Array = 0.0
+
+
+InterventionOp = Literal["zero", "scale", "add", "set", "mean", "patch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Intervened:
+    """A change of a slice of a stage: its spelling, axis word (or `block`) -> indices.
+
+    over: the axes that a mean is taken over. source: which of the other inputs' runs brings the
+    values of a patch or a mean.
+    """
+
+    stage: str
+    op: InterventionOp
+    where: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    value: float | Array | None = None
+    over: tuple[str, ...] = ()
+    source: int | None = None

@@ -152,6 +152,21 @@ _KINDS = (
         "axis that the stage does not have. GET /v1/stages lists every stage and when it exists.",
     ),
     Kind(
+        "invalid-intervention",
+        422,
+        "The intervention cannot be made",
+        "`interventions` names a stage that is unknown, that this config does not have or that is "
+        "only derived from others, an axis or index that the stage does not have, or a value that "
+        "does not fit the slice.",
+    ),
+    Kind(
+        "unanswerable",
+        422,
+        "The question cannot be answered",
+        "Each key is well-formed, but this model or this input has no answer: a stage, a position, "
+        "a head or a token that is not there, or a sum that does not hold in this arrangement.",
+    ),
+    Kind(
         "broken-model",
         422,
         "The model cannot be read",

@@ -16,7 +16,17 @@ import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from service import errors, listings, middleware, problems, state, traces, wrong_settings
+from schemas.trace import TraceRequest
+from service import (
+    calls,
+    errors,
+    listings,
+    middleware,
+    problems,
+    state,
+    traces,
+    wrong_settings,
+)
 from service.app import create_app
 from service.picture import screen
 from service.protocol import protocol
@@ -111,7 +121,7 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
     """
     try:
         body, here = _body(asked.file, settings.body_bytes), state.make(settings)
-        pieces = traces.answer(body, here, lambda: None).pieces
+        pieces = calls.answer(body, TraceRequest, traces.work, here, lambda: None).pieces
         if _is_read(asked, sys.stdout):
             screen.show_answer(pieces, sys.stdout, _token_of(here.store))
         else:

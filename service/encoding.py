@@ -4,7 +4,8 @@ What JSON has no number for (-inf of a masked score, inf and nan of an overflow)
 member `nonfinite` says which null is which.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import orjson
@@ -27,23 +28,44 @@ def dumps(value: object) -> bytes:
     return orjson.dumps(value, option=_OPTIONS)
 
 
-def answer(before: Mapping[str, object], traced: Trace, after: Mapping[str, object]) -> list[bytes]:
-    """One JSON object in pieces: the members of `before`, `tensors`, the members of `after`."""
-    return [
-        dumps(before)[:-1],
-        b',"tensors":{',
-        *_joined(traced),
-        b"},",
-        dumps(after)[1:],
-        b"\n",
-    ]
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """A member of an answer that holds tensors by name: each is encoded by itself, in turn."""
+
+    named: Iterable[tuple[str, Mapping[str, object]]]
 
 
-def _joined(traced: Trace) -> Iterator[bytes]:
+def answer(members: Mapping[str, object]) -> list[bytes]:
+    """One JSON object in pieces, its members in their order."""
+    pieces = []
+    for at, (name, value) in enumerate(members.items()):
+        pieces.append((b"," if at else b"{") + dumps(name) + b":")
+        pieces += _in_turn(value) if isinstance(value, Tensors) else [dumps(value)]
+    return [*pieces, b"}\n"]
+
+
+def _in_turn(tensors: Tensors) -> Iterator[bytes]:
+    yield b"{"
+    for at, (name, value) in enumerate(tensors.named):
+        yield (b"," if at else b"") + dumps(name) + b":"
+        yield dumps(value)
+    yield b"}"
+
+
+def of_trace(traced: Trace) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The tensors of a trace by name, in the order they were computed."""
     config = traced.run.config
-    for at, one in enumerate(traced.made):
-        yield (b"," if at else b"") + dumps(one.wanted.name) + b":"
-        yield dumps(dict(tensor(one.wanted, one.values, config)))
+    return ((m.wanted.name, dict(tensor(m.wanted, m.values, config))) for m in traced.made)
+
+
+def array(letters: str, values: Value) -> dict[str, object]:
+    """A tensor of an answer that is no stage: axes by their letters, shape, dtype, data."""
+    members: dict[str, object] = {
+        "axes": [AXES[letter] for letter in letters],
+        "shape": values.shape,
+        "dtype": values.dtype.name,
+    }
+    return {**members, **dict(_data(values))}
 
 
 def tensor(wanted: Wanted, values: Value, config: ModelConfig) -> Iterator[Member]:

@@ -14,7 +14,8 @@ Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that r
 answer among it, is a 500 that tells nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import singledispatch
@@ -260,6 +261,8 @@ ORIGINS: Mapping[type[ComputeError], Origin] = MappingProxyType(
         compute_errors.WeightsError: Origin("shape-mismatch", ("model", "weights")),
         compute_errors.InputError: Origin("invalid-input", ("input",)),
         compute_errors.SelectionError: Origin("invalid-selection", ("select",)),
+        compute_errors.InterventionError: Origin("invalid-intervention", ("interventions",)),
+        compute_errors.QuestionError: Origin("unanswerable", ()),
         compute_errors.ModelError: Origin("broken-model", ("model", "name"), inside=False),
     }
 )
@@ -306,7 +309,26 @@ def _of_compute(error: ComputeError) -> Refusal:
     return Refusal(code=origin.code, faults=placed)
 
 
-def in_body(error: ComputeError, body: object) -> ServiceError:
+@contextmanager
+def moved(old: Place, new: Place) -> Iterator[None]:
+    """Faults at an old place of the request, or inside it, stand at the new one instead."""
+    try:
+        yield
+    except (ServiceError, ComputeError) as error:
+        if old == new:
+            raise
+        refusal = refusal_of(error)
+        faults_there = [_moved(fault, old, new) for fault in refusal.faults]
+        raise ServiceError(replace(refusal, faults=faults_there)) from error
+
+
+def _moved(fault: Fault, old: Place, new: Place) -> Fault:
+    if fault.place[: len(old)] != old:
+        return fault
+    return replace(fault, place=(*new, *fault.place[len(old) :]))
+
+
+def in_body(error: ServiceError | ComputeError, body: object) -> ServiceError:
     """The error with its faults where the body has them: entries of base64 at its `data`."""
     refusal = refusal_of(error)
     return ServiceError(replace(refusal, faults=faults.in_bytes(refusal.faults, body)))

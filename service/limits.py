@@ -4,7 +4,7 @@ One rule for the answer: all of what was asked, or a 413 that says how large eac
 what to select; never a silent part of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,7 +23,6 @@ from compute.types import AXES, DType, Inputs, Selected
 from schemas.inputs import InputAsked
 from schemas.model import ModelAsked
 from schemas.problems import Advice, BrokenLimit, Estimate
-from schemas.trace import TraceRequest
 from service.errors import TooLarge
 from service.settings import Settings
 
@@ -60,12 +59,12 @@ class Work:
         return cost.estimate(self.scene, self.selected, self.dtype)
 
 
-def check_config(config: ModelConfig, request: TraceRequest, settings: Settings) -> None:
+def check_config(config: ModelConfig, asked: ModelAsked, settings: Settings) -> None:
     """Raise TooLarge for a model, or an encoder, beyond d_model or blocks."""
-    check("d_model", config.d_model, settings, place=_of_model(request.model, "d_model"))
-    check("blocks", config.n_layers, settings, place=_of_model(request.model, "n_layers"))
+    check("d_model", config.d_model, settings, place=_of_model(asked, "d_model"))
+    check("blocks", config.n_layers, settings, place=_of_model(asked, "n_layers"))
     if config.encoder is not None:
-        check("blocks", config.encoder.n_layers, settings, place=_of_encoder(request.model))
+        check("blocks", config.encoder.n_layers, settings, place=_of_encoder(asked))
 
 
 def _of_encoder(asked: ModelAsked) -> Place:
@@ -82,16 +81,16 @@ def _of_model(asked: ModelAsked, field: str) -> Place:
     return ("model", "name" if asked.name is not None else "preset")
 
 
-def check_ranks(request: TraceRequest, settings: Settings) -> None:
-    """Raise TooLarge for a posted tensor nested deeper than rank."""
-    weights = request.model.weights.tensors.items()
-    posted: dict[Place, int] = {
-        ("model", "weights", "tensors", name): values.ndim for name, values in weights
-    }
-    if request.input.tensor is not None:
-        posted["input", "tensor"] = request.input.tensor.ndim
-    for place, rank in posted.items():
-        check("rank", rank, settings, place=place)
+def check_weight_ranks(asked: ModelAsked, settings: Settings) -> None:
+    """Raise TooLarge for a tensor of the weights nested deeper than rank."""
+    for name, values in asked.weights.tensors.items():
+        check("rank", values.ndim, settings, place=("model", "weights", "tensors", name))
+
+
+def check_rank(asked: InputAsked, settings: Settings) -> None:
+    """Raise TooLarge for an input's tensor nested deeper than rank."""
+    if asked.tensor is not None:
+        check("rank", asked.tensor.ndim, settings, place=("input", "tensor"))
 
 
 def check_texts(asked: InputAsked, settings: Settings) -> None:
@@ -134,6 +133,50 @@ def check(
         raise TooLarge(limit=limit, advice=advice, place=place)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a call needs beyond a single traced run: numbers it answers, bytes it holds at once
+    (weights, kept arrays, temporaries), flops, and its parts, (what, numbers of the answer)."""
+
+    elements: int
+    bytes: int
+    flops: int
+    parts: Sequence[tuple[str, int]] = ()
+
+
+def check_need(need: Need, dtype: DType, settings: Settings, advice: str) -> int:
+    """The bytes of a call with its answer's text; TooLarge, with the estimate, beyond a limit."""
+    total = need.bytes + TEXT_BYTES[dtype] * need.elements + _IDENTITY_BYTES
+    needed = {
+        "answer_elements": need.elements,
+        "memory_bytes": total,
+        "work_flops": need.flops,
+    }
+    for name, got in needed.items():
+        most = getattr(settings, name)
+        if got > most:
+            raise TooLarge(
+                limit={"name": name, "value": most, "got": got},
+                estimate=_estimate_of(need, total),
+                advice={"text": advice},
+            )
+    return total
+
+
+def _estimate_of(need: Need, total: int) -> Estimate:
+    parts = sorted(need.parts, key=lambda part: (-part[1], part[0]))
+    return {
+        "elements": need.elements,
+        "bytes": total,
+        "seconds": _seconds(need.flops, need.elements),
+        "parts": [{"stage": name, "elements": count} for name, count in parts],
+    }
+
+
+def _seconds(flops: int, elements: int) -> float:
+    return round(flops / _FLOPS_A_SECOND + elements * _SECONDS_A_NUMBER, 3)
+
+
 def check_work(work: Work, settings: Settings) -> None:
     """Raise TooLarge, with the estimate by stage and a selection that fits, beyond a limit."""
     price = work.cost
@@ -171,7 +214,7 @@ def estimate(work: Work, *, with_weights: bool) -> Estimate:
     return {
         "elements": price.elements,
         "bytes": memory_bytes(price, work.dtype),
-        "seconds": round(price.flops / _FLOPS_A_SECOND + price.elements * _SECONDS_A_NUMBER, 3),
+        "seconds": _seconds(price.flops, price.elements),
         "parts": [{"stage": x, "elements": count} for x, count in _parts(work, with_weights)],
     }
 

@@ -9,38 +9,39 @@ from compute.cost import Cost
 from compute.positions import ids_for
 from compute.trace import Trace
 from compute.types import Array, Bools, Inputs, Ints
-from service.plans import Plan
+from service.modelled import Modelled, Weighted
+from service.reading import Reading
 
 View = Mapping[str, object]
 
 
-def model(planned: Plan) -> View:
+def model(asked: Modelled, weighted: Weighted) -> View:
     """Name (of a stored model), digest, resolved config, where each weight came from."""
     return {
-        "name": None if planned.checkpoint is None else planned.checkpoint.name,
-        "preset": planned.preset,
-        "digest": planned.digest,
-        "config": config_json.as_json(planned.run.config),
-        "weights": planned.origin,
-        "overrides": planned.overrides,
+        "name": None if asked.checkpoint is None else asked.checkpoint.name,
+        "preset": asked.asked.preset,
+        "digest": weighted.digest,
+        "config": config_json.as_json(asked.config),
+        "weights": weighted.origin,
+        "overrides": asked.overrides,
     }
 
 
-def read(planned: Plan) -> View:
+def read(asked: Modelled, reading: Reading) -> View:
     """The input as the model read it: ids and masks as used, token ids as text where it has one."""
-    inputs = planned.run.inputs
+    inputs = reading.inputs
     memory = inputs.memory
     return {
-        **_rows_read(planned, inputs, planned.real),
-        "memory": None if memory is None else _rows_read(planned, memory, planned.memory_real),
+        **_rows_read(asked, inputs, reading.real),
+        "memory": None if memory is None else _rows_read(asked, memory, reading.memory_real),
     }
 
 
-def _rows_read(planned: Plan, inputs: Inputs, real: Bools | None) -> View:
+def _rows_read(asked: Modelled, inputs: Inputs, real: Bools | None) -> View:
     return {
         "positions": inputs.positions,
         "batch": inputs.batch,
-        "tokens": _tokens(planned, inputs.token_ids, real),
+        "tokens": _tokens(asked, inputs.token_ids, real),
         "token_ids": inputs.token_ids,
         "position_ids": np.ascontiguousarray(np.broadcast_to(ids_for(inputs), inputs.shape)),
         "key_mask": inputs.key_mask,
@@ -80,7 +81,7 @@ def _rows(masked: Bools, batched: bool) -> Iterator[View]:
             yield {**({"batch": at} if batched else {}), "position": np.flatnonzero(row)}
 
 
-def next_token(planned: Plan, traced: Trace) -> object:
+def next_token(asked: Modelled, traced: Trace) -> object:
     """The token of the largest logit at the last position that may be attended to.
 
     One, or one for each row of a batch; null where the logits were not kept whole.
@@ -88,36 +89,38 @@ def next_token(planned: Plan, traced: Trace) -> object:
     logits = traced.whole.get("logits")
     if logits is None:
         return None
-    inputs = planned.run.inputs
+    inputs = traced.run.inputs
     if inputs.batch is None:
-        return _largest(planned, logits, inputs.key_mask)
+        return _largest(asked, logits, inputs.key_mask)
     shape = (inputs.batch, inputs.positions)
     masks = None if inputs.key_mask is None else np.broadcast_to(inputs.key_mask, shape)
     return [
-        _largest(planned, row, None if masks is None else masks[at])
-        for at, row in enumerate(logits)
+        _largest(asked, row, None if masks is None else masks[at]) for at, row in enumerate(logits)
     ]
 
 
-def _largest(planned: Plan, logits: Array, key_mask: Bools | None) -> View:
+def _largest(asked: Modelled, logits: Array, key_mask: Bools | None) -> View:
     attended = range(len(logits)) if key_mask is None else np.flatnonzero(key_mask)
     position = int(attended[-1]) if len(attended) else len(logits) - 1
     token_id = int(logits[position].argmax())
-    text = None if planned.checkpoint is None else planned.checkpoint.text
     return {
         "position": position,
         "token_id": token_id,
-        "token": None if text is None else text.piece(token_id),
+        "token": piece(asked, token_id),
         "logit": logits[position, token_id],
     }
 
 
-def _tokens(planned: Plan, token_ids: Ints | None, real: Bools | None) -> object:
-    checkpoint = planned.checkpoint
-    if token_ids is None or checkpoint is None or checkpoint.text is None:
+def piece(asked: Modelled, token_id: int) -> str | None:
+    """A token as text, for a model with a tokenizer that has it."""
+    return None if asked.text is None else asked.text.piece(token_id)
+
+
+def _tokens(asked: Modelled, token_ids: Ints | None, real: Bools | None) -> object:
+    if token_ids is None or asked.text is None:
         return None
     kept = np.ones(token_ids.shape, np.bool_) if real is None else real
-    return _pieces(token_ids, kept, checkpoint.text.piece)
+    return _pieces(token_ids, kept, asked.text.piece)
 
 
 def _pieces(token_ids: Ints, real: Bools, piece: Callable[[int], str | None]) -> list[object]:

@@ -13,7 +13,7 @@ from compute.config import ModelConfig
 from compute.selection import Scene
 from schemas.models import ModelDetail, Models, Origin, Parameters, Tokenizer
 from schemas.resolved import ConfigAnswer
-from service import errors, openapi, plans, state
+from service import errors, modelled, openapi, state
 from service.answers import json
 from service.storage.store import Store, is_name
 
@@ -113,7 +113,7 @@ def _described(checkpoint: Checkpoint, origin: Origin) -> ModelDetail:
         name=checkpoint.name,
         family=checkpoint.family,
         origin=origin,
-        digest=plans.digest_of(checkpoint),
+        digest=modelled.digest_of(checkpoint),
         config=cast(ConfigAnswer, config_json.as_json(config)),
         parameters=Parameters(**tensors.parameter_counts(config)),
         dtypes=list(checkpoint.dtypes),

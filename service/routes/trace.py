@@ -4,8 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from schemas.answers import TraceAnswer
 from schemas.trace import TraceRequest
-from service import admission, bodies, examples, openapi, state, traces
-from service.pieces import JsonPieces
+from service import calls, examples, openapi, traces
 
 router = APIRouter(tags=["trace"])
 
@@ -17,6 +16,8 @@ _REFUSALS = (
     "shape-mismatch",
     "invalid-input",
     "invalid-selection",
+    "invalid-intervention",
+    "unanswerable",
 )
 
 
@@ -32,10 +33,4 @@ async def trace(request: Request) -> Response:
     Without `select`: every primary stage and `attn.head_out`; all of it, or a 413 that says how
     large each part is and what to select.
     """
-    here = state.of(request)
-    async with bodies.read(request, here.settings, here.held) as body:
-        found = await here.admission.run(
-            traces.answer, body, here, admission.check, receive=request.receive
-        )
-    send_seconds = here.settings.send_seconds
-    return JsonPieces(found.pieces, found.seconds, held=here.held, send_seconds=send_seconds)
+    return await calls.respond(request, TraceRequest, traces.work)
