@@ -13,6 +13,9 @@ from service.routes import limits, models, operations, presets, stages, trace
 from service.settings import Settings
 from service.storage import tidying
 
+COMPUTING = (trace,)
+"""The calls that compute: a model or a rule, and a question about it."""
+
 DESCRIPTION = (
     "Runs a transformer block, or a stack of them, and returns every intermediate state. "
     "GET /v1/stages names them all."
@@ -46,7 +49,7 @@ def _operation_id(route: APIRoute) -> str:
 
 def _version_1() -> APIRouter:
     router = APIRouter(prefix="/v1")
-    for module in (trace, models, presets, stages, limits):
+    for module in (*COMPUTING, models, presets, stages, limits):
         router.include_router(module.router)
     return router
 
