@@ -10,11 +10,13 @@ def attention(U: Array, w: AttentionWeights, setting: Setting) -> Equations:
     """Σ_r H_r W_O^(r) + b_O,  H = A V,  A = softmax(mask(scale · Q K^T)): (..., n, d) -> same.
 
     Article, "Multi-head: several mixtures, one attention update". Heads in a group share K and V.
+    With a past K and V begin with its keys and values: (..., g, m, k), m = c + n.
     """
     projected = ops.project(U, w)
+    keys, values = setting.recall(projected.k, projected.v)
     Q = yield "attn.q", projected.q
-    K = yield "attn.k", projected.k
-    V = yield "attn.v", projected.v
+    K = yield "attn.k", keys
+    V = yield "attn.v", values
     Q, K = yield from setting.qk_norm(Q, K, w)
     q, k = yield from setting.turn(Q, K)
     s = setting

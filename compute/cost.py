@@ -159,9 +159,9 @@ def flops(scene: Scene, selection: Selection) -> int:
     """2 · multiply-adds of the matrix products, of the blocks the selection reaches."""
     config, lengths, far = scene.config, scene.lengths, reach(scene, selection)
     b, n, s = lengths.get("b", 1), lengths["n"], lengths["s"]
-    done = far.depth * _block(config, n, s)
+    done = far.depth * _block(config, n, lengths["m"], s)
     if config.encoder is not None:
-        done += far.encoder_depth * _block(config.encoder, s, 0)
+        done += far.encoder_depth * _block(config.encoder, s, s, 0)
     done += n * config.d_model * _columns_above(config, kept_stages(selection, config))
     return 2 * b * done + _derived(scene, selection)
 
@@ -173,11 +173,11 @@ def _columns_above(config: ModelConfig, needed: frozenset[str]) -> int:
     return readout + (config.d_model if config.mlm_head and has_head else 0)
 
 
-def _block(config: ModelConfig, n: int, s: int) -> int:
-    """Multiply-adds of one block on n positions, with s rows of memory."""
+def _block(config: ModelConfig, n: int, m: int, s: int) -> int:
+    """Multiply-adds of one block on n positions that meet m keys, with s rows of memory."""
     a, d = config.attention, config.d_model
     width = a.d_head + a.d_value
-    attention = n * (d * (a.n_heads + a.n_kv_heads) * width + a.n_heads * n * width)
+    attention = n * (d * (a.n_heads + a.n_kv_heads) * width + a.n_heads * m * width)
     across = n * a.n_heads * (d * width + s * width) + s * a.n_kv_heads * d * width
     cross = across if config.cross_attention else 0
     return attention + cross + n * _ffn(config.ffn, d)
@@ -234,17 +234,19 @@ def _largest_of_stacks(scene: Scene) -> int:
 
 def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int:
     """Elements alive at once in a block that nobody keeps: its widest moment."""
-    b, n, d = lengths.get("b", 1), lengths["n"], config.d_model
+    b, n, m, d = lengths.get("b", 1), lengths["n"], lengths["m"], config.d_model
     far = lengths["s"] if config.cross_attention else 0
-    pairs = 2 * (lengths["h"] + _MASKS) * n * max(n, far)
+    keys = max(m, far)
+    pairs = 2 * (lengths["h"] + _MASKS) * n * keys
     rows = max(n, far)
-    heads = n * lengths["h"] * (lengths["k"] + lengths["v"]) + rows * lengths["g"] * lengths["k"]
+    heads = n * lengths["h"] * (lengths["k"] + lengths["v"]) + keys * lengths["g"] * lengths["k"]
     packing = tensors.packing_size(config)
-    bias = _bias_of_a_pair(config) * n * n
+    bias = _bias_of_a_pair(config) * n * m
     hidden = n * _widest_hidden(config.ffn, d)
     alive = 3 if config.attention.qk_norm == "full" else 2
-    turning = _TURNING * n * config.position.rotary_dim if config.position.kind == "rope" else 0
-    block = max(pairs + alive * heads, hidden)
+    turning = _TURNING * m * config.position.rotary_dim if config.position.kind == "rope" else 0
+    joined = lengths["g"] * (lengths["k"] + lengths["v"]) * m if m > n else 0
+    block = max(pairs + alive * heads + joined, hidden)
     return max(packing, b * (4 * rows * d + block + bias + turning))
 
 

@@ -113,7 +113,7 @@ def _shape_faults(inputs: Inputs) -> Iterator[Fault]:
     alike: dict[str, tuple[int, ...]] = dict.fromkeys(
         ("position_ids", "key_mask", "token_types"), (n,)
     )
-    rows = {**alike, "attention_mask": (n, n)}
+    rows = {**alike, "attention_mask": (n, inputs.keys)}
     for name, shape in rows.items():
         values = getattr(inputs, name)
         batched = () if inputs.batch is None else (inputs.batch, *shape)

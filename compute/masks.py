@@ -14,18 +14,20 @@ def forbidden_pairs(
     positions: int,
     key_mask: Bools | None,
     attention_mask: Bools | None,
+    past: int = 0,
 ) -> Bools | None:
     """(n, m), or (b, 1, n, m) where a mask has a batch axis; None where all pairs are allowed.
 
     A pair is allowed where every rule allows it: causal (m <= n, by row), window (|n - m| <
-    window, which counts the query itself), key_mask (m) and attention_mask (n, m).
+    window, which counts the query itself), key_mask (m) and attention_mask (n, m). The queries
+    are rows past, past + 1, … of the keys.
     """
     rules: list[Bools] = [
         rule
         for rule in (
-            _causal(positions) if attention.mask == "causal" else None,
-            _outside(positions, attention.window),
-            None if key_mask is None else _of_keys(key_mask),
+            _causal(positions, past) if attention.mask == "causal" else None,
+            _outside(positions, past, attention.window),
+            None if key_mask is None else _of_keys(key_mask, positions),
             None if attention_mask is None else _for_heads(~attention_mask),
         )
         if rule is not None
@@ -37,7 +39,23 @@ def for_inputs(attention: AttentionConfig, inputs: Inputs) -> Bools | None:
     """The forbidden pairs of an input: its own masks and the config's rules."""
     if attention.kind == "none":
         return None
-    return forbidden_pairs(attention, inputs.positions, inputs.key_mask, inputs.attention_mask)
+    past = inputs.keys - inputs.positions
+    return forbidden_pairs(
+        attention, inputs.positions, keys_of(inputs), inputs.attention_mask, past
+    )
+
+
+def keys_of(inputs: Inputs) -> Bools | None:
+    """The mask of all keys, the past's and then the rows': (m) or (b, m); None: all may be."""
+    past = inputs.past
+    if past is None:
+        return inputs.key_mask
+    given = ((past.key_mask, past.positions), (inputs.key_mask, inputs.positions))
+    if all(mask is None for mask, _ in given):
+        return None
+    masks = [np.ones(length, np.bool_) if mask is None else mask for mask, length in given]
+    batch = np.broadcast_shapes(*(mask.shape[:-1] for mask in masks))
+    return np.concatenate([np.broadcast_to(m, (*batch, m.shape[-1])) for m in masks], axis=-1)
 
 
 def of_memory(memory: Inputs | None) -> Bools | None:
@@ -83,10 +101,10 @@ def fully_masked(forbidden: Bools | None) -> Bools | None:
     return None if forbidden is None else np.asarray(forbidden.all(axis=-1))
 
 
-def _of_keys(key_mask: Bools) -> Bools:
+def _of_keys(key_mask: Bools, positions: int) -> Bools:
     """(m) -> (n, m), (b, m) -> (b, 1, n, m): each query's row is the same."""
-    *batch, positions = key_mask.shape
-    pairs = np.broadcast_to(~key_mask[..., None, :], (*batch, positions, positions))
+    *batch, keys = key_mask.shape
+    pairs = np.broadcast_to(~key_mask[..., None, :], (*batch, positions, keys))
     return _for_heads(pairs)
 
 
@@ -99,12 +117,12 @@ def _either(x: Bools, y: Bools) -> Bools:
     return np.logical_or(x, y)
 
 
-def _causal(positions: int) -> Bools:
-    return ~np.tri(positions, dtype=np.bool_)
+def _causal(positions: int, past: int) -> Bools:
+    return ~np.tri(positions, past + positions, past, dtype=np.bool_)
 
 
-def _outside(positions: int, window: int | None) -> Bools | None:
-    if window is None or window >= positions:
+def _outside(positions: int, past: int, window: int | None) -> Bools | None:
+    if window is None or window >= past + positions:
         return None
-    rows = np.arange(positions)
-    return np.abs(rows[:, None] - rows) >= window
+    keys = np.arange(past + positions)
+    return np.abs(keys[past:, None] - keys) >= window

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from compute.block import Block, block_for
 from compute.config import ModelConfig, reads_out
 from compute.driver import prefixed
 from compute.norms import NORMS, Norm
-from compute.setting import settings_for
+from compute.setting import recall_for, settings_for
 from compute.tensors import ENCODER
 from compute.types import Array, Equations, Inputs, Ints
 from compute.weights import ModelWeights, StackWeights
@@ -44,9 +45,17 @@ def model(config: ModelConfig, w: ModelWeights, inputs: Inputs) -> Equations:
         inputs,
         parts=parts_for(config, inputs),
         remember=memory_for(config, inputs),
-        head=partial(mlm_head, config) if config.mlm_head else no_head,
-        unembed=partial(unembedded, config) if reads_out(config) else hidden_only,
+        read_out=read_out_for(config),
     )
+
+
+def resumed(
+    config: ModelConfig, w: ModelWeights, inputs: Inputs, first: int, X: Array, memory: Array
+) -> Equations:
+    """The equation of a model from the resid_pre X of block `first` on, given the memory."""
+    parts, read_out = parts_for(config, inputs), read_out_for(config)
+    final = yield from blocks_from(first, parts, w, inputs, X, memory)
+    return (yield from read_out(final, w))
 
 
 def _model(
@@ -55,13 +64,24 @@ def _model(
     *,
     parts: Parts,
     remember: Remember,
-    head: Head,
-    unembed: Head,
+    read_out: Head,
 ) -> Equations:
     """logits = head(stack(input, memory)) W_U + b_U; the memory is there before the stack."""
     memory = yield from remember(w, inputs)
     final = yield from stack(parts, w, w, inputs, memory)
-    read = yield from head(final, w)
+    return (yield from read_out(final, w))
+
+
+def read_out_for(config: ModelConfig) -> Head:
+    """What stands above the final norm: a head, a readout, both or nothing."""
+    head = partial(mlm_head, config) if config.mlm_head else no_head
+    unembed = partial(unembedded, config) if reads_out(config) else hidden_only
+    return partial(read_by, head, unembed)
+
+
+def read_by(head: Head, unembed: Head, x: Array, w: ModelWeights) -> Equations:
+    """unembed(head(x)): (..., n, d) -> (..., n, V), or (..., n, d) where nothing is read out."""
+    read = yield from head(x, w)
     return (yield from unembed(read, w))
 
 
@@ -85,13 +105,22 @@ def stack(
 
     (..., n) or (..., n, d) -> (..., n, d). `w` has the embedding, `own` is the stack's.
     """
-    settings = settings_for(parts.config, inputs, own)
     embedding = yield from parts.read(w, inputs)
     placed = yield from parts.place(embedding, own, positions.ids_for(inputs))
     marked = yield from parts.mark(placed, own, inputs)
     stream = yield from parts.embed_norm("embed_norm", marked, own.embed_norm)
-    for layer, setting in enumerate(settings):
-        here = replace(setting, memory=memory)
+    return (yield from blocks_from(0, parts, own, inputs, stream, memory))
+
+
+def blocks_from(
+    first: int, parts: Parts, own: StackWeights, inputs: Inputs, X: Array, memory: Array
+) -> Equations:
+    """X^(l+1) = block_l(X^(l)) from l = first on; LN(X^(N)): X^(first) (..., n, d) -> same."""
+    stream = X
+    settings = settings_for(parts.config, inputs, own)
+    for layer, setting in islice(enumerate(settings), first, None):
+        recall = recall_for(inputs.past, layer, own.dtype)
+        here = replace(setting, memory=memory, recall=recall)
         block = parts.block(stream, own.blocks[layer], here)
         stream = yield from prefixed(f"blocks.{layer}.", block)
     return (yield from parts.final_norm("final_norm", stream, own.final_norm))

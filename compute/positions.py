@@ -24,8 +24,12 @@ def unrotated(Q: Array, K: Array) -> QueriesAndKeys:
 
 
 def rotated(pair: Pair, cos: Array, sin: Array, Q: Array, K: Array) -> QueriesAndKeys:
-    """Q and K turned by their positions: (..., h, n, k), (..., g, m, k) -> same. RoFormer, 3.2."""
-    q_rot = yield "attn.q_rot", pair(Q, cos, sin)
+    """Q and K turned by their positions: (..., h, n, k), (..., g, m, k) -> same. RoFormer, 3.2.
+
+    cos and sin (..., m, r/2) are of the keys; the queries are the last n of those rows.
+    """
+    first = K.shape[-2] - Q.shape[-2]
+    q_rot = yield "attn.q_rot", pair(Q, cos[..., first:, :], sin[..., first:, :])
     k_rot = yield "attn.k_rot", pair(K, cos, sin)
     return q_rot, k_rot
 
@@ -34,15 +38,38 @@ def ids_for(inputs: Inputs) -> Ints:
     """The position ids given, or 0, 1, 2, … counted from the first key that may be attended.
 
     So left padding (a run of masked keys in front) does not move the positions of what follows;
-    a masked key further on keeps its place. (n) or (b, n).
+    a masked key further on keeps its place. After a past they go on from its largest id. (n) or
+    (b, n).
     """
-    rows = np.arange(inputs.positions, dtype=np.int64)
     if inputs.position_ids is not None:
         return inputs.position_ids
+    if inputs.past is None:
+        return _counted(inputs)
+    before = inputs.past.position_ids.max(axis=-1, keepdims=True) + 1
+    if inputs.past.key_mask is None:
+        return before + np.arange(inputs.positions, dtype=np.int64)
+    begun = inputs.past.key_mask.any(axis=-1, keepdims=True)
+    return np.where(begun, before + np.arange(inputs.positions, dtype=np.int64), _counted(inputs))
+
+
+def _counted(inputs: Inputs) -> Ints:
+    """0, 1, 2, … from the first of the rows that may be attended, 0 before it: (n) or (b, n)."""
+    rows = np.arange(inputs.positions, dtype=np.int64)
     if inputs.key_mask is None:
         return rows
     padding = np.logical_and.accumulate(~inputs.key_mask, axis=-1).sum(axis=-1)
     return np.maximum(rows - padding[..., None], 0)
+
+
+def key_ids_for(inputs: Inputs) -> Ints:
+    """The position ids of the keys: of the past, then of the rows. (m) or (b, m)."""
+    own = ids_for(inputs)
+    if inputs.past is None:
+        return own
+    before = inputs.past.position_ids
+    batch = np.broadcast_shapes(before.shape[:-1], own.shape[:-1])
+    rows = [np.broadcast_to(ids, (*batch, ids.shape[-1])) for ids in (before, own)]
+    return np.concatenate(rows, axis=-1)
 
 
 def sinusoids(position_ids: Ints, d_model: int, dtype: DType) -> Array:
@@ -59,9 +86,9 @@ def sinusoids(position_ids: Ints, d_model: int, dtype: DType) -> Array:
 
 
 def turn_for(position: PositionConfig, position_ids: Ints, dtype: DType) -> Turn:
-    """How queries and keys turn at these positions: not at all, unless RoPE is on.
+    """How queries and keys turn at the keys' positions (m): not at all, unless RoPE is on.
 
-    The angles are position · frequency, (n, r/2), or (b, 1, n, r/2) with ids of their own a row.
+    The angles are position · frequency, (m, r/2), or (b, 1, m, r/2) with ids of their own a row.
     """
     if position.kind != "rope":
         return unrotated
@@ -86,14 +113,20 @@ def alibi_slopes(n_heads: int, rule: str) -> Array:
     return np.concatenate([alibi_slopes(power, rule), rest])
 
 
-def alibi_bias(config: ModelConfig, position_ids: Ints) -> Array:
-    """-slope_h |p_n - p_m|, added to scaled scores: (h, n, m) or (b, h, n, m)."""
-    distance = np.abs(position_ids[..., :, None] - position_ids[..., None, :])
+def offsets(key_ids: Ints, n: int | None = None) -> Ints:
+    """p_m - p_n, the queries being the last n keys, or all: (..., m) -> (..., n, m)."""
+    first = 0 if n is None else key_ids.shape[-1] - n
+    return key_ids[..., None, :] - key_ids[..., first:, None]
+
+
+def alibi_bias(config: ModelConfig, key_ids: Ints, n: int | None = None) -> Array:
+    """-slope_h |p_m - p_n|, added to scaled scores: (..., m) -> (h, n, m) or (b, h, n, m)."""
+    distance = np.abs(offsets(key_ids, n))
     slopes = alibi_slopes(config.attention.n_heads, config.position.alibi_rule)
     return -slopes[:, None, None] * distance[..., None, :, :]
 
 
-def t5_buckets(position: PositionConfig, position_ids: Ints) -> Ints:
+def t5_buckets(position: PositionConfig, key_ids: Ints, n: int | None = None) -> Ints:
     """The bucket of p_m - p_n: (..., n, m). T5, arXiv:1910.10683, section 2.1, and its code.
 
     Near distances have a bucket each, farther ones share buckets that grow like the logarithm, and
@@ -102,7 +135,7 @@ def t5_buckets(position: PositionConfig, position_ids: Ints) -> Ints:
     The logarithms are rounded to float32 as in the code: a distance on an edge falls as it does
     there.
     """
-    offset = position_ids[..., None, :] - position_ids[..., :, None]
+    offset = offsets(key_ids, n)
     count = position.n_buckets // 2 if position.bidirectional else position.n_buckets
     ahead = np.where(offset > 0, count, 0) if position.bidirectional else 0
     distance = np.abs(offset) if position.bidirectional else np.maximum(-offset, 0)
@@ -114,13 +147,13 @@ def t5_buckets(position: PositionConfig, position_ids: Ints) -> Ints:
     return ahead + np.where(distance < exact, distance, shared)
 
 
-def score_bias(config: ModelConfig, position_ids: Ints, w: StackWeights) -> Array | None:
+def score_bias(config: ModelConfig, key_ids: Ints, n: int, w: StackWeights) -> Array | None:
     """What position adds to scaled scores: (h, n, m) or (b, h, n, m); None where it adds nothing.
 
-    ALiBi: -slope_h |p_n - p_m|. T5: W_rel[bucket(p_m - p_n), h].
+    ALiBi: -slope_h |p_m - p_n|. T5: W_rel[bucket(p_m - p_n), h]. The queries are the last n keys.
     """
     if config.position.kind == "alibi":
-        return alibi_bias(config, position_ids).astype(w.dtype)
+        return alibi_bias(config, key_ids, n).astype(w.dtype)
     if config.position.kind == "t5_bias":
-        return np.moveaxis(w.W_rel[t5_buckets(config.position, position_ids)], -1, -3)
+        return np.moveaxis(w.W_rel[t5_buckets(config.position, key_ids, n)], -1, -3)
     return None

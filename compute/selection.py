@@ -7,7 +7,7 @@ from itertools import islice
 
 from compute import derived, spelling, stages
 from compute.config import ModelConfig
-from compute.errors import MOST_FAULTS, Fault, SelectionError, out_of_range, refuse_if
+from compute.errors import MOST_FAULTS, Fault, Place, SelectionError, out_of_range, refuse_if
 from compute.stages import Stage
 from compute.types import AXES, Inputs, Selected
 
@@ -57,7 +57,8 @@ def scene_for(config: ModelConfig, inputs: Inputs) -> Scene:
     """The scene of a config and an input."""
     memory = inputs.memory
     sources = 0 if memory is None else memory.positions
-    lengths = stages.dimensions(config, inputs.positions, inputs.batch, sources)
+    past = inputs.keys - inputs.positions
+    lengths = stages.dimensions(config, inputs.positions, inputs.batch, sources, past)
     memory_tokens = memory is not None and memory.token_ids is not None
     return Scene(config, inputs.token_ids is not None, lengths, memory_tokens)
 
@@ -119,7 +120,7 @@ def _add(
 ) -> Iterator[Fault]:
     found = spelling.meanings(selected.name, scene.config)
     if not found:
-        yield _unknown(selected.name, index, scene)
+        yield unknown_stage(selected.name, scene, (index,))
     for meaning in found:
         names = list(meaning.names())
         reasons = {name: reason for name in names if (reason := scene.absence(name)) is not None}
@@ -127,7 +128,7 @@ def _add(
         if here:
             yield from _want(selected, index, meaning.stage, here, scene, wanted)
         if meaning.outright and not here:
-            yield _absent(meaning.stage, reasons[names[0]], index)
+            yield absent_stage(meaning.stage, reasons[names[0]], (index,))
         else:
             absent.update(reasons)
 
@@ -183,19 +184,21 @@ def _needs_position(stage: Stage, index: int) -> Fault:
     return Fault(code="position_needed", detail=detail, place=(index,), expected="position: [...]")
 
 
-def _absent(stage: Stage, reason: str, index: int) -> Fault:
+def absent_stage(stage: Stage, reason: str, place: Place) -> Fault:
+    """A stage that a run does not have, and why not."""
     detail = f"This model has no {stage.name}: {reason}. It exists where {stage.exists}."
-    return Fault(code="stage_absent", detail=detail, place=(index,), expected=stage.exists)
+    return Fault(code="stage_absent", detail=detail, place=place, expected=stage.exists)
 
 
-def _unknown(asked: str, index: int, scene: Scene) -> Fault:
+def unknown_stage(asked: str, scene: Scene, place: Place) -> Fault:
+    """A spelling that means no stage here, why not, and spellings near it."""
     spelled = spelling.spellings(scene.config)
     reason = spelling.why_unknown(asked, scene.config)
     wanted = stages.local_name(asked)
     close = [] if wanted in spelled else _near(asked, spelled, scene)
     hint = f" Near it: {', '.join(close)}." if close else " The catalogue of stages lists them all."
     detail = reason if wanted in spelled else reason + hint
-    return Fault(code="unknown_stage", detail=detail, place=(index,), expected=close or None)
+    return Fault(code="unknown_stage", detail=detail, place=place, expected=close or None)
 
 
 def _near(asked: str, spelled: Mapping[str, Stage], scene: Scene) -> list[str]:

@@ -1,7 +1,8 @@
 """What a run fixes for its blocks: the equations chosen from tables, and its masks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -11,12 +12,32 @@ from compute.ffn import FeedForward, feed_forward_for
 from compute.norms import NORMS, Norm, QkNorm, qk_norm_for
 from compute.pattern import Pattern, plain_pattern, sink_pattern
 from compute.positions import Turn
-from compute.types import Array, Bools, Inputs
+from compute.types import Array, Bools, DType, Inputs, Past
 from compute.update import Update, update_for
 from compute.weights import StackWeights
 
+Recall = Callable[[Array, Array], tuple[Array, Array]]
+
 ALTERNATING = 2
 """How many settings are held at once: a window or a rotation for every second or sixth block."""
+
+
+def alone(K: Array, V: Array) -> tuple[Array, Array]:
+    """K and V themselves: nothing stands before the rows."""
+    return K, V
+
+
+def after(past_K: Array, past_V: Array, K: Array, V: Array) -> tuple[Array, Array]:
+    """Past, then the rows: (..., g, c, k), (..., g, n, k) -> (..., g, m, k); the same with v."""
+    return np.concatenate([past_K, K], axis=-2), np.concatenate([past_V, V], axis=-2)
+
+
+def recall_for(past: Past | None, layer: int, dtype: DType) -> Recall:
+    """What a block's new keys and values are joined to, in the model's dtype."""
+    if past is None or not past.keys:
+        return alone
+    keys, values = past.keys[layer], past.values[layer]
+    return partial(after, np.asarray(keys, dtype), np.asarray(values, dtype))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +46,7 @@ class Setting:
 
     forbidden: (n, m) or (b, 1, n, m), true = may not attend; bias: (h, n, m) or (b, h, n, m).
     memory (s, d) or (b, s, d) is what cross-attention reads, memory_forbidden (1, s) or
-    (b, 1, 1, s) what of it may not be.
+    (b, 1, 1, s) what of it may not be. recall joins the past's keys and values to a block's own.
     """
 
     norm: Norm
@@ -41,6 +62,7 @@ class Setting:
     residual_multiplier: float
     memory: Array = field(default_factory=lambda: np.empty(0))
     memory_forbidden: Bools | None = None
+    recall: Recall = alone
 
 
 def settings_for(config: ModelConfig, inputs: Inputs, w: StackWeights) -> Iterator[Setting]:
@@ -48,8 +70,7 @@ def settings_for(config: ModelConfig, inputs: Inputs, w: StackWeights) -> Iterat
 
     The last `ALTERNATING` are held, so that blocks of two kinds by turns are made once.
     """
-    position_ids = positions.ids_for(inputs)
-    bias = positions.score_bias(config, position_ids, w)
+    bias = positions.score_bias(config, positions.key_ids_for(inputs), inputs.positions, w)
     held: dict[ModelConfig, Setting] = {}
     for layer in range(config.n_layers):
         own = block_config(config, layer)
@@ -71,7 +92,7 @@ def _setting_for(
         scale=attention.scale,
         softcap=attention.softcap,
         qk_norm=qk_norm_for(config),
-        turn=positions.turn_for(config.position, positions.ids_for(inputs), w.dtype),
+        turn=positions.turn_for(config.position, positions.key_ids_for(inputs), w.dtype),
         bias=bias,
         forbidden=masks.for_inputs(attention, inputs),
         pattern=sink_pattern if attention.sinks else plain_pattern,

@@ -113,11 +113,12 @@ def names_for(stage: Stage, config: ModelConfig) -> tuple[str, ...]:
 
 
 def dimensions(
-    config: ModelConfig, positions: int, batch: int | None, sources: int = 0
+    config: ModelConfig, positions: int, batch: int | None, sources: int = 0, past: int = 0
 ) -> dict[str, int]:
     """Axis letter -> length for a run; `b` only where the request has a batch axis, `s` the
-    positions of the memory."""
-    lengths = {**tensors.widths(config), "n": positions, "m": positions, "s": sources, "1": 1}
+    positions of the memory; the keys are those of the past and of the rows."""
+    rows = {"n": positions, "m": past + positions, "s": sources}
+    lengths = {**tensors.widths(config), **rows, "1": 1}
     return lengths if batch is None else {"b": batch, **lengths}
 
 

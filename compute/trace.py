@@ -22,7 +22,10 @@ def _never() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """A run before it is run. `check` is called before each stage and may raise to stop it."""
+    """A run before it is run. `check` is called before each stage and may raise to stop it.
+
+    also: primary stages kept beside those that the selection needs, by full name.
+    """
 
     config: ModelConfig
     weights: ModelWeights
@@ -30,6 +33,7 @@ class Run:
     selection: Selection
     patches: Mapping[str, Patch] = field(default_factory=dict)
     check: Callable[[], None] = _never
+    also: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +49,30 @@ class Trace:
     """A finished run: the stages in the order they were computed, and all that was kept whole.
 
     fully_masked: of each pattern that anything is masked in, by full name, the queries with no
-    allowed key, (n) or (b, 1, n).
+    allowed key, (n) or (b, 1, n). also: the stages kept beside the answer's.
     """
 
     run: Run
     made: tuple[Made, ...]
     whole: Mapping[str, Array]
     fully_masked: Mapping[str, Bools]
+    also: Mapping[str, Array] = field(default_factory=dict)
 
 
 def trace(run: Run) -> Trace:
     """Run the equations up to the last stage needed; derive and slice what was asked for."""
     waiting = _by_source(run)
     whole: dict[str, Array] = {}
+    also: dict[str, Array] = {}
     made: list[Made] = []
     for name, values in _kept(run):
-        whole[name] = values
-        for wanted, sources in waiting[name]:
+        (whole if name in waiting else also)[name] = values
+        for wanted, sources in waiting.get(name, ()):
             if all(source in whole for source in sources):
                 made.append(_made(run, wanted, tuple(whole[source] for source in sources)))
+    also.update((name, whole[name]) for name in run.also if name in whole)
     whole.update((m.wanted.name, m.values) for m in made if _is_whole_and_derived(m.wanted))
-    return Trace(run, tuple(made), whole, masks.without_keys(run.config, run.inputs))
+    return Trace(run, tuple(made), whole, masks.without_keys(run.config, run.inputs), also)
 
 
 def identities_of(traced: Trace) -> list[Identity]:
@@ -86,7 +93,7 @@ def identities_of(traced: Trace) -> list[Identity]:
 
 def _kept(run: Run) -> Iterator[tuple[str, Array]]:
     equations = driver.checked(model(run.config, run.weights, run.inputs), run.check)
-    keep = selection.kept_stages(run.selection, run.config)
+    keep = selection.kept_stages(run.selection, run.config) | run.also
     return driver.stream(equations, keep, run.patches)
 
 

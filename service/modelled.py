@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 
@@ -17,7 +17,7 @@ from compute.initial import Source
 from compute.measures import Measure, measure_of
 from compute.overriding import Fit
 from compute.selection import Scene
-from compute.types import Array, DType, Edit, Inputs
+from compute.types import Array, DType, Edit, Inputs, Past
 from compute.weights import ModelWeights
 from schemas.inputs import InputAsked
 from schemas.measures import MeasureAsked
@@ -58,6 +58,11 @@ class Weighted:
     origin: Mapping[str, object]
 
 
+def no_past(read: Inputs) -> Past | None:
+    """Nothing stands before the rows."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Modelled:
     """A model within the limits, its weights still to be made.
@@ -80,15 +85,24 @@ class Modelled:
         """The tokenizer that a stored model brings."""
         return None if self.checkpoint is None else self.checkpoint.text
 
-    def read(self, asked: InputAsked, place: Place = ("input",)) -> Reading:
-        """The input that stands at a place of the request, checked against model and limits."""
+    def read(
+        self,
+        asked: InputAsked,
+        place: Place = ("input",),
+        past_of: Callable[[Inputs], Past | None] = no_past,
+    ) -> Reading:
+        """The input that stands at a place of the request, checked against model and limits.
+
+        past_of: what stands before its rows, if anything does.
+        """
         with errors.moved(("input",), place):
             limits.check_rank(asked, self.settings)
             read = reading.read(asked, self.dtype, self.checkpoint, self.settings)
             limits.check_input(read.inputs, asked, self.settings)
+            found = replace(read, inputs=replace(read.inputs, past=past_of(read.inputs)))
             with reading.placed(asked):
-                inputs.check(read.inputs, self.config)
-            return read
+                inputs.check(found.inputs, self.config)
+            return found
 
     def scene(self, read: Inputs) -> Scene:
         """What a selection of stages is resolved against."""
