@@ -13,7 +13,8 @@ from compute.config import ModelConfig
 class Route:
     """An identity: its name, formula, the stages it ties together, its measure.
 
-    `sized_by` are stages read for the size of the terms alone; `absent` says why there is none.
+    `sized_by` are stages read for the size of the terms alone; `through` are states between both
+    sides, which it does not hold across where one was changed; `absent` says why there is none.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Route:
     stages: tuple[str, ...]
     measure: Callable[[Operands], Measured]
     sized_by: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
     absent: str | None = None
 
 
@@ -161,14 +163,17 @@ def expansion(config: ModelConfig) -> Route:
     }
     names = [name for name, exists in there.items() if exists]
     updates = [f"blocks.{layer}.{name}" for layer in range(config.n_layers) for name in names]
-    last = f"blocks.{config.n_layers - 1}.resid_post"
+    first, last = "blocks.0.resid_pre", f"blocks.{config.n_layers - 1}.resid_post"
+    stream = ("resid_pre", "resid_mid", "resid_cross", "resid_post")
+    states = [f"blocks.{layer}.{name}" for layer in range(config.n_layers) for name in stream]
     reason = "not applicable: post-norm, every sum is normalized before it goes on"
     cross = " + Δ_cross" if config.cross_attention else ""
     return Route(
         "expansion",
         f"X^(0) + Σ (Δ_attn{cross} + Δ_ffn) = X^(N)",
-        ("blocks.0.resid_pre", *updates, last),
+        (first, *updates, last),
         measures.addition,
+        through=tuple(states),
         absent=reason if config.norm.placement == "post" else None,
     )
 

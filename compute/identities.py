@@ -80,7 +80,8 @@ def _of_stack(stack: str, config: ModelConfig, evidence: Evidence) -> Iterator[I
 def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
     name = prefix + route.name
     needed = [prefix + stage for stage in (*route.stages, *route.sized_by)]
-    reason = route.absent or _missing(needed, evidence)
+    through = [prefix + stage for stage in route.through]
+    reason = route.absent or _missing(needed, through, evidence)
     if reason is not None:
         return _unchecked(name, route.formula, reason)
     operands = Operands(
@@ -105,12 +106,13 @@ def _block_of(prefix: str, weights: ModelWeights) -> BlockWeights | None:
     return None if layer is None or stack is None else stack.blocks[layer]
 
 
-def _missing(needed: list[str], evidence: Evidence) -> str | None:
+def _missing(needed: list[str], through: list[str], evidence: Evidence) -> str | None:
     for name in needed:
         absent = evidence.absence(name)
         if absent is not None:
             return f"not applicable: {absent}"
-    changed = [name for name in needed if name in evidence.patched]
+    touched = dict.fromkeys([*needed, *through])
+    changed = [name for name in touched if name in evidence.patched]
     if changed:
         return f"patched: {', '.join(changed[:3])}"
     lacking = [name for name in needed if name not in evidence.whole]

@@ -6,6 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from compute.types import DType
+from schemas.intervention_answers import EffectAnswer, InterventionAnswer
 from schemas.resolved import ConfigAnswer
 
 Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
@@ -179,7 +180,10 @@ class CostAnswer(TypedDict):
 
     parameters: Annotated[int, Field(description="Numbers the model holds.")]
     flops: Annotated[int, Field(description="2 for each multiply-add of a matrix product.")]
-    elements: Annotated[int, Field(description="Numbers in `tensors`.")]
+    elements: Annotated[
+        int,
+        Field(description="Numbers in `tensors`; and in `before` and `delta`, where those are."),
+    ]
     bytes: Annotated[int, Field(description="Weights, kept stages and temporaries.")]
 
 
@@ -204,4 +208,33 @@ class TraceAnswer(TypedDict):
     identities: Annotated[
         list[IdentityAnswer] | None, Field(description="null where they were turned off.")
     ]
-    cost: Annotated[CostAnswer, Field(description="What the run cost.")]
+    interventions: NotRequired[
+        Annotated[
+            list[InterventionAnswer],
+            Field(
+                description="The changes made, in order. This and the next three are there where "
+                "interventions or measures were asked for."
+            ),
+        ]
+    ]
+    before: NotRequired[
+        Annotated[
+            dict[str, TensorAnswer] | None,
+            Field(description="The same stages without the interventions; null if clean = false."),
+        ]
+    ]
+    delta: NotRequired[
+        Annotated[
+            dict[str, TensorAnswer] | None,
+            Field(description="tensors - before; 0 where both are the same infinity."),
+        ]
+    ]
+    effects: NotRequired[
+        Annotated[
+            list[EffectAnswer],
+            Field(description="One for each of `measures`, in their order."),
+        ]
+    ]
+    cost: Annotated[
+        CostAnswer, Field(description="What the run cost; all runs, where there are several.")
+    ]

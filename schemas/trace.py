@@ -1,12 +1,14 @@
 """A trace as asked for: a model, an input, what to see."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from compute.types import DType, Selected
 from schemas.base import Asked
 from schemas.inputs import InputAsked
+from schemas.interventions import InterventionAsked
+from schemas.measures import MeasureAsked
 from schemas.model import ModelAsked
 from schemas.select import SelectItem
 
@@ -22,6 +24,22 @@ class TraceRequest(Asked):
     )
     dtype: DType = Field(default="float32", description="The arithmetic: float32 or float64.")
     identities: bool = Field(default=True, description="Check the identities of the answer.")
+    interventions: Annotated[list[InterventionAsked], Field(max_length=64)] = Field(
+        default=[], description="Changes of stages while the run goes on, in their order."
+    )
+    clean: bool = Field(
+        default=True,
+        description="With interventions: show the run without them too (before), and what they "
+        "change (delta).",
+    )
+    path: Literal["total", "direct"] = Field(
+        default="total",
+        description="The run that `tensors` shows. total: all that follows a change is computed "
+        "anew; direct: the updates of later sublayers stay as they were without it.",
+    )
+    measures: Annotated[list[MeasureAsked], Field(max_length=16)] = Field(
+        default=[], description="Numbers to tell before the interventions and after them."
+    )
 
     def selected(self) -> list[Selected] | None:
         """The selection as compute takes it; None asks for the default."""

@@ -155,9 +155,10 @@ _KINDS = (
         "invalid-intervention",
         422,
         "The intervention cannot be made",
-        "`interventions` names a stage that is unknown, that this config does not have or that is "
-        "only derived from others, an axis or index that the stage does not have, or a value that "
-        "does not fit the slice.",
+        "`interventions` names a stage that is unknown, that this config does not have, that is "
+        "only derived from others or that nothing reads, an axis or index that the stage does not "
+        "have, a value that does not fit the slice, or another input that lacks what is taken from "
+        "it.",
     ),
     Kind(
         "unanswerable",

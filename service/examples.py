@@ -241,6 +241,14 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
 )
 """What the example `row` is answered."""
 
+_HEAD_OFF = {
+    "model": {"name": "induction"},
+    "input": {"text": "QWERTYQWERT"},
+    "select": ["logits"],
+    "interventions": [{"stage": "attn.z", "op": "zero", "where": {"block": [1], "head": [2]}}],
+    "measures": [{"logit": "Y", "minus": "U"}],
+}
+
 TRACE: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
         "row": {"summary": "One row of a pattern, and where it led", "value": _ROW},
@@ -276,6 +284,10 @@ TRACE: Mapping[str, dict[str, Any]] = MappingProxyType(
         "translation": {
             "summary": "An encoder and a decoder: cross-attention to the memory",
             "value": _TRANSLATION,
+        },
+        "head-off": {
+            "summary": "A head set to zero: before, after, the effect on a logit",
+            "value": _HEAD_OFF,
         },
         "sources": {
             "summary": "What each source position gave one receiving position",

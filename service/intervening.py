@@ -1,0 +1,157 @@
+"""A trace with interventions: what is changed, measured and weighed before any weight is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compute import intervened, intervened_cost, interventions, selection
+from compute.changing import Change
+from compute.cost import Cost
+from compute.intervened import Effect, Found, Question
+from compute.measures import Measure
+from compute.selection import Scene
+from compute.types import AXES, Inputs, Intervened
+from schemas import interventions as asked_interventions
+from schemas.trace import TraceRequest
+from service import encoding, limits
+from service.limits import Need
+from service.modelled import Modelled, Weighted
+from service.reading import Reading
+
+_ADVICE = (
+    'Select fewer stages or rows, send "clean": false, measure less, or change stages by fewer '
+    "other inputs: each of those is a run of its own."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervening:
+    """A question within the limits, what it costs, whose model it is, what it reads."""
+
+    question: Question
+    cost: Cost
+    weighted: Weighted
+    reading: Reading
+
+
+def asks(request: TraceRequest) -> bool:
+    """Whether a request needs more than one plain run."""
+    return bool(request.interventions or request.measures)
+
+
+def plan(request: TraceRequest, model: Modelled) -> Intervening:
+    """The question of a request, or the error that says why there is none.
+
+    In this order: the input, the selection, limits of the one run, the other inputs, the
+    interventions, the measures, limits of all runs, the weights.
+    """
+    read = model.read(request.input)
+    scene = model.scene(read.inputs)
+    work = limits.Work(scene, selection.resolve(request.selected(), scene), request.dtype)
+    limits.check_work(work, model.settings)
+    limits.check_tokens(read.inputs, model.text, model.settings)
+    donors = _donors(request, model)
+    question = Question(
+        config=model.config,
+        inputs=read.inputs,
+        selection=work.selected,
+        changes=_changes(request, model, scene, donors),
+        donors=donors,
+        measures=_measures(request, model, scene),
+        clean=request.clean,
+        path=request.path,
+    )
+    cost = intervened_cost.estimate(question, request.dtype)
+    needed = limits.check_need(_need(cost), request.dtype, model.settings, _ADVICE)
+    return Intervening(question, cost, model.weights(needed), read)
+
+
+def shown(question: Question, found: Found) -> tuple[dict[str, object], dict[str, object]]:
+    """The members of an answer that stand behind `tensors`, and those before `cost`."""
+    config, before, after = question.config, found.before, found.after
+    tensors: dict[str, object] = {"before": None, "delta": None}
+    if before is not None:
+        made = intervened.delta(before, after)
+        pairs = ((m.wanted.name, dict(encoding.tensor(m.wanted, m.values, config))) for m in made)
+        tensors = {
+            "before": encoding.Tensors(encoding.of_trace(before)),
+            "delta": encoding.Tensors(pairs),
+        }
+    return tensors, {
+        "interventions": [_change(change) for change in question.changes],
+        "effects": [_effect(effect) for effect in found.effects],
+    }
+
+
+def _donors(request: TraceRequest, model: Modelled) -> dict[int, Inputs]:
+    """The other inputs, by the place of their interventions."""
+    return {
+        at: model.read(one.source, ("interventions", at, "from")).inputs
+        for at, one in enumerate(request.interventions)
+        if one.source is not None
+    }
+
+
+def _changes(
+    request: TraceRequest, model: Modelled, scene: Scene, donors: Mapping[int, Inputs]
+) -> Sequence[Change]:
+    asked = asked_interventions.to_compute(request.interventions, request.dtype)
+    changes = interventions.resolve(_without_twins(asked, donors), scene)
+    scenes = {at: model.scene(inputs) for at, inputs in donors.items()}
+    interventions.check_donors(changes, scene, scenes)
+    return changes
+
+
+def _without_twins(
+    asked: Sequence[Intervened], donors: Mapping[int, Inputs]
+) -> Sequence[Intervened]:
+    """The same interventions, of equal other inputs the first alone: it is run once."""
+    first: dict[object, int] = {}
+    chosen = {at: first.setdefault(_content(inputs), at) for at, inputs in donors.items()}
+    return [one if one.source is None else replace(one, source=chosen[one.source]) for one in asked]
+
+
+def _content(inputs: Inputs | None) -> object:
+    """What an input is, to be compared."""
+    if inputs is None:
+        return None
+    arrays = (
+        inputs.tensor,
+        inputs.token_ids,
+        inputs.position_ids,
+        inputs.key_mask,
+        inputs.attention_mask,
+        inputs.token_types,
+    )
+    told = tuple(None if x is None else (x.shape, x.dtype.name, x.tobytes()) for x in arrays)
+    return (*told, _content(inputs.memory))
+
+
+def _measures(request: TraceRequest, model: Modelled, scene: Scene) -> Sequence[Measure]:
+    return [model.measure(one, scene, ("measures", at)) for at, one in enumerate(request.measures)]
+
+
+def _need(cost: Cost) -> Need:
+    once = sum(cost.by_stage.values())
+    parts = [("tensors", once)]
+    if cost.elements > once:
+        parts += [("before", once), ("delta", once)]
+    return Need(elements=cost.elements, bytes=cost.bytes, flops=cost.flops, parts=parts)
+
+
+def _change(change: Change) -> Mapping[str, object]:
+    where = {AXES[letter]: list(indices) for letter, indices in change.where.items()}
+    return {"stage": change.name, "op": change.op, "where": where}
+
+
+def _effect(effect: Effect) -> Mapping[str, object]:
+    return {
+        "before": effect.before,
+        "total": _after(effect.before, effect.total),
+        "direct": _after(effect.before, effect.direct),
+    }
+
+
+def _after(before: float, after: float | None) -> Mapping[str, object] | None:
+    if after is None:
+        return None
+    return {"after": after, "delta": 0.0 if after == before else after - before}
