@@ -1,0 +1,34 @@
+"""Rotations by themselves."""
+
+from fastapi import APIRouter, Request, Response
+
+from schemas.rope import RopeRequest
+from schemas.rope_answers import RopeAnswer
+from service import calls, openapi
+from service.example_bodies import rope as bodies
+from service.questions import rope as question
+
+router = APIRouter(tags=["trace"])
+
+_REFUSALS = (
+    *openapi.OF_A_BODY,
+    *openapi.OF_A_RUN,
+    "unknown-model",
+    "config-rule",
+    "shape-mismatch",
+    "unanswerable",
+)
+
+
+@router.post(
+    "/rope",
+    response_model=RopeAnswer,
+    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    openapi_extra=openapi.body(RopeRequest, bodies.REQUESTS),
+)
+async def rope(request: Request) -> Response:
+    """Turn a query and a key to positions: angles, rotated pairs, dot products.
+
+    One pair by its angle, every pair of a head, or those of a block of a model.
+    """
+    return await calls.respond(request, RopeRequest, question.work)
