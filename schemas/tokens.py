@@ -15,7 +15,9 @@ def _token(raw: object) -> int | str:
     if type(raw) is int:
         if 0 <= raw < _LARGEST:
             return raw
-        refuse([Fault(code="out_of_range", detail="A token id is a whole number from 0 to 2^31 - 1.")])
+        refuse(
+            [Fault(code="out_of_range", detail="A token id is a whole number from 0 to 2^31 - 1.")]
+        )
     if isinstance(raw, str):
         if 1 <= len(raw) <= _LONGEST:
             return raw

@@ -9,11 +9,24 @@ from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 
 from service import __version__, docs_page, errors, idle, middleware, state
-from service.routes import limits, models, operations, presets, stages, trace
+from service.routes import (
+    compare,
+    decode,
+    equivariance,
+    limits,
+    models,
+    operations,
+    presets,
+    rope,
+    stages,
+    subspaces,
+    sweep,
+    trace,
+)
 from service.settings import Settings
 from service.storage import tidying
 
-COMPUTING = (trace,)
+COMPUTING = (trace, subspaces, sweep, compare, decode, rope, equivariance)
 """The calls that compute: a model or a rule, and a question about it."""
 
 DESCRIPTION = (
