@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compute import intervened, intervened_cost, interventions, selection
-from compute.changing import Change
+from compute import interventions, selection
 from compute.cost import Cost
-from compute.intervened import Effect, Found, Question
+from compute.interventions import intervened, intervened_cost
+from compute.interventions.changing import Change
+from compute.interventions.intervened import Effect, Found, Question
 from compute.measures import Measure
 from compute.selection import Scene
 from compute.types import AXES, Inputs, Intervened

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from compute import intervened
+from compute.interventions import intervened
 from compute.trace import Trace, identities_of, trace
 from schemas.trace import TraceRequest
 from service import encoding, intervening, modelled, views

@@ -9,10 +9,10 @@ import numpy as np
 
 import runs
 from cases import small
-from compute import selection, sweep, sweep_plan
+from compute import selection, sweep
 from compute.measures import Measure
-from compute.sweep import Swept
-from compute.sweep_plan import Plan
+from compute.sweep import Swept, plans
+from compute.sweep.plans import Plan
 from compute.trace import Run
 from compute.types import Array, Intervened, Selected
 
@@ -75,4 +75,4 @@ def plan_of(
     direct: bool = False,
 ) -> Plan:
     scene = selection.scene_for(run.config, run.inputs)
-    return sweep_plan.plan(asked, over, scene, measured(stage), direct=direct)
+    return plans.plan(asked, over, scene, measured(stage), direct=direct)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from compute import comparing, intervened
+from compute import comparing
 from compute.comparing import Comparison, Difference
+from compute.interventions import intervened
 from compute.trace import Trace
 from compute.types import DType
 from schemas.compare import CompareRequest

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compute import sweep, sweep_plan
+from compute import sweep
 from compute.errors import Fault, QuestionError
 from compute.selection import Scene
-from compute.sweep import Swept
-from compute.sweep_plan import Plan
+from compute.sweep import Swept, plans
+from compute.sweep.plans import Plan
 from compute.types import Array
 from schemas.sweep import SweepRequest
 from service import encoding, errors, limits, modelled, views
@@ -94,7 +94,7 @@ def _plan(asked: SweepRequest, model: Modelled, read: _Read) -> Plan:
     scene = model.scene(read.base.inputs)
     measure = model.measure(asked.measure, scene, ("measure",))
     direct = asked.path == "direct"
-    return sweep_plan.plan(asked.intervened(), asked.over, scene, measure, direct=direct)
+    return plans.plan(asked.intervened(), asked.over, scene, measure, direct=direct)
 
 
 def _within_limits(planned: Plan, model: Modelled) -> int:
@@ -102,8 +102,8 @@ def _within_limits(planned: Plan, model: Modelled) -> int:
     cells = planned.grid.size
     need = Need(
         elements=_OF_A_CELL * cells,
-        bytes=sweep_plan.memory_bytes(planned, model.dtype),
-        flops=sweep_plan.flops(planned),
+        bytes=plans.memory_bytes(planned, model.dtype),
+        flops=plans.flops(planned),
         parts=[("data", cells), ("normalized", cells)],
     )
     return limits.check_need(need, model.dtype, model.settings, _ADVICE)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from compute import stages
-from compute.changing import Change
 from compute.config import ModelConfig
 from compute.driver import Patch
+from compute.interventions.changing import Change
 from compute.selection import Scene
 from compute.types import Value
 

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from compute import cost, effects, interventions, stages, sweep_grid
-from compute.changing import Change
+from compute import cost, interventions, stages
 from compute.config import ModelConfig
 from compute.errors import Fault, InterventionError, QuestionError
+from compute.interventions import effects
+from compute.interventions.changing import Change
 from compute.measures import Measure
 from compute.selection import Scene, Selection, Wanted
-from compute.sweep_grid import BLOCK, Grid
+from compute.sweep import grids
+from compute.sweep.grids import BLOCK, Grid
 from compute.types import DType, Intervened
 
 BELOW = -1
@@ -82,7 +84,7 @@ def plan(
     asked: Intervened, over: Sequence[str], scene: Scene, measure: Measure, *, direct: bool
 ) -> Plan:
     """The Plan of a change over a grid; a QuestionError with every fault, placed in a request."""
-    grid = sweep_grid.resolve(asked, over, scene)
+    grid = grids.resolve(asked, over, scene)
     first = next(grid.cells())
     words = {**grid.fixed, **{w: (x[0],) for w, x in grid.axes.items() if w != BLOCK}}
     try:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compute import driver, effects, interventions, sweep_plan
+from compute import driver, interventions
+from compute.interventions import effects
 from compute.model import model, resumed
-from compute.sweep_grid import Cell
-from compute.sweep_plan import BELOW, Plan
+from compute.sweep import plans
+from compute.sweep.grids import Cell
+from compute.sweep.plans import BELOW, Plan
 from compute.types import Array, Equations, Inputs, Value
 from compute.weights import ModelWeights
 
@@ -95,13 +97,13 @@ class _Bench:
         config = self.planned.scene.config
         if at <= BELOW:
             return model(config, self.weights, self.inputs)
-        X = self.base[sweep_plan.start(at, config)]
+        X = self.base[plans.start(at, config)]
         return resumed(config, self.weights, self.inputs, at, X, self._memory())
 
     def _memory(self) -> Array:
         """What cross-attention reads: the encoder's rows, the posted ones, or nothing."""
         memory, dtype = self.inputs.memory, self.weights.dtype
-        encoded = sweep_plan.encoded_stage(self.planned.scene.config)
+        encoded = plans.encoded_stage(self.planned.scene.config)
         if encoded:
             return self.base[encoded]
         return np.empty(0, dtype) if memory is None else np.array(memory.tensor, dtype)

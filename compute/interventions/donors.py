@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from compute import changing, selection, stages
-from compute.changing import Change
+from compute import selection, stages
 from compute.errors import MOST_FAULTS, Fault, InterventionError, refuse_if
+from compute.interventions import changing
+from compute.interventions.changing import Change
 from compute.selection import Scene
 from compute.types import AXES
 

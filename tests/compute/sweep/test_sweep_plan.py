@@ -1,6 +1,7 @@
 """What a sweep costs, counted before it is run."""
 
-from compute import cost, selection, sweep_plan
+from compute import cost, selection
+from compute.sweep import plans
 from compute.types import Intervened, Selected
 from sweeps import plan_of, run_of_blocks
 
@@ -13,11 +14,11 @@ def test_flops_are_those_of_the_blocks_that_are_run() -> None:
     patched = Intervened(stage="resid_pre", op="patch", source=0)
     over = ["block", "position"]
     # 4 positions from each of 3 blocks; the base run and the donor's
-    assert sweep_plan.flops(plan_of(run, patched, over)) == (4 * (3 + 2 + 1) + 2 * 3) * block
+    assert plans.flops(plan_of(run, patched, over)) == (4 * (3 + 2 + 1) + 2 * 3) * block
     zeroed = Intervened(stage="resid_pre", op="zero", where={"block": (1,)})
-    assert sweep_plan.flops(plan_of(run, zeroed, ["position"])) == (4 * 2 + 3) * block
+    assert plans.flops(plan_of(run, zeroed, ["position"])) == (4 * 2 + 3) * block
     twice = Intervened(stage="resid_pre", op="zero", where={"block": (1, 2, 1)})
-    assert sweep_plan.flops(plan_of(run, twice, over)) == (4 * (2 + 1 + 2) + 3) * block
+    assert plans.flops(plan_of(run, twice, over)) == (4 * (2 + 1 + 2) + 3) * block
 
 
 def test_memory_counts_the_streams_that_are_kept() -> None:
@@ -26,5 +27,5 @@ def test_memory_counts_the_streams_that_are_kept() -> None:
     many = plan_of(run, Intervened(stage="attn.z", op="zero"), ["block", "head"])
     rows = 4 * 6 * 8
     # two more blocks begin at two more streams; four more cells of 16 bytes
-    more = sweep_plan.memory_bytes(many, "float64") - sweep_plan.memory_bytes(few, "float64")
+    more = plans.memory_bytes(many, "float64") - plans.memory_bytes(few, "float64")
     assert more == 2 * rows + 4 * 16

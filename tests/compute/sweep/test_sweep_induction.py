@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compute import selection, sweep, sweep_plan, weights
+from compute import selection, sweep, weights
 from compute.checkpoints import folder
 from compute.measures import Measure
-from compute.sweep import Swept
+from compute.sweep import Swept, plans
 from compute.types import Inputs, Intervened, Ints
 from models.induction import sequences
 from sweeps import never
 
-INDUCTION = folder.load(Path(__file__).resolve().parents[2] / "models" / "induction")
+INDUCTION = folder.load(Path(__file__).resolve().parents[3] / "models" / "induction")
 INDUCTION_HEAD, PREVIOUS_TOKEN_HEAD = (1, 2), (0, 1)
 
 
@@ -40,7 +40,7 @@ def table(
 ) -> Swept:
     clean, corrupted, measure = copied
     scene = selection.scene_for(INDUCTION.config, clean)
-    planned = sweep_plan.plan(asked, ["block", "head"], scene, measure, direct=direct)
+    planned = plans.plan(asked, ["block", "head"], scene, measure, direct=direct)
     made = weights.build(INDUCTION.config, INDUCTION.source(), "float32")
     donor = clean if asked.op == "patch" else None
     return sweep.run(planned, made, corrupted if donor else clean, donor, never)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import runs
-from compute import selection, stages, sweep_plan
+from compute import selection, stages
 from compute.measures import Measure
 from compute.selection import Scene
+from compute.sweep import plans
 from compute.trace import Run
 from compute.types import AXES, Intervened
 from oracle.configs import Case
@@ -33,7 +34,7 @@ def test_each_cell_has_the_bits_of_a_whole_run_with_the_same_change(seed: int) -
         source=0 if op == "patch" else None,
     )
     over = drawn_axes(rng, scene, stage)
-    planned = sweep_plan.plan(asked, over, scene, measure, direct=False)
+    planned = plans.plan(asked, over, scene, measure, direct=False)
     found = swept(planned, run, donor if op == "patch" else None)
     theirs = kept(donor, list(planned.changes), {}) if op == "patch" else {}
     assert found.values.shape == planned.grid.shape

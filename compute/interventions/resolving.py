@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from compute import changing, selection, spelling, stages
-from compute.changing import BY_VALUE, Change
-from compute.donors import check_donors
+from compute import selection, spelling, stages
 from compute.driver import Patch
 from compute.errors import MOST_FAULTS, Fault, InterventionError, out_of_range, refuse_if
+from compute.interventions import changing
+from compute.interventions.changing import BY_VALUE, Change
+from compute.interventions.donors import check_donors
 from compute.selection import Scene
 from compute.stages import Stage
 from compute.types import AXES, Intervened, Value

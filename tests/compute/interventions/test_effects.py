@@ -8,9 +8,10 @@ import pytest
 import resumed
 import runs
 from changed_runs import scene_of
-from compute import effects, intervened, interventions, stages
-from compute.changing import Change
-from compute.intervened import Path, Question
+from compute import interventions, stages
+from compute.interventions import effects, intervened
+from compute.interventions.changing import Change
+from compute.interventions.intervened import Path, Question
 from compute.measures import measure_of
 from compute.types import Intervened
 from oracle.configs import Case

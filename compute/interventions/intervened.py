@@ -10,11 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from compute import effects, interventions
+from compute import interventions
 from compute.block_weights import frozen
-from compute.changing import Change
 from compute.config import ModelConfig
 from compute.driver import Patch
+from compute.interventions import effects
+from compute.interventions.changing import Change
 from compute.measures import Measure
 from compute.selection import Selection, scene_for
 from compute.trace import Made, Run, Trace, trace

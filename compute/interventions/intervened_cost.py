@@ -7,7 +7,7 @@ from math import prod
 from compute import cost, selection, stages
 from compute.config import ModelConfig
 from compute.cost import BYTES, Cost
-from compute.intervened import Part, Question
+from compute.interventions.intervened import Part, Question
 from compute.selection import Scene, Selection, Wanted, scene_for
 
 _COPIES = 3
