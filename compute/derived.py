@@ -42,8 +42,14 @@ def head_out(kept: tuple[Array, ...], w: Weights, where: Where) -> Array:
     """H_r W_O^(r): (..., h, n, v), (h, v, d) -> (..., h, n, d)."""
     (H,) = kept
     H_wanted = cut(H, "hnv", {letter: where[letter] for letter in "bhn" if letter in where})
-    W_O = cut(w.W_O, "hvd", {letter: where[letter] for letter in "hd" if letter in where})
-    return np.matmul(H_wanted, W_O)
+    columns = {letter: where[letter] for letter in "d" if letter in where}
+    if "h" not in where:
+        return np.matmul(H_wanted, cut(w.W_O, "hvd", columns))
+    made = [
+        H_wanted[..., at, :, :] @ cut(w.W_O[head], "vd", columns)  # a view: W_O is not copied
+        for at, head in enumerate(where["h"])
+    ]
+    return np.stack(made, axis=-3)
 
 
 def source_out(kept: tuple[Array, ...], w: Weights, where: Where) -> Array:
@@ -66,10 +72,13 @@ DERIVE: Mapping[str, Derive] = {
 
 
 def cut(x: Array, letters: Sequence[str], where: Where) -> Array:
-    """The wanted indices of each axis; `letters` names x's last axes, `b` leads if there is one."""
+    """The wanted indices of each axis; `letters` names x's last axes, `b` leads if there is one.
+
+    The axis of which the smallest share is wanted is cut first: each cut copies what it leaves.
+    """
     named = ("b", *letters) if x.ndim > len(letters) else letters
+    axes = [(axis, letter) for axis, letter in enumerate(named) if letter in where]
     sliced = x
-    for axis, letter in enumerate(named):
-        if letter in where:
-            sliced = np.take(sliced, np.asarray(where[letter], np.intp), axis=axis)
+    for axis, letter in sorted(axes, key=lambda at: len(where[at[1]]) / max(1, x.shape[at[0]])):
+        sliced = np.take(sliced, np.asarray(where[letter], np.intp), axis=axis)
     return sliced
