@@ -1,15 +1,16 @@
 """A step of cached decoding as asked for: a model, rows, what stands before them, how far to go."""
 
+import re
 from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from compute.errors import QuestionError, refuse_if
+from compute.errors import Fault, QuestionError, refuse_if
 from compute.types import Array, DType, Selected
-from schemas.answers import Sha256
 from schemas.base import Asked, at_most
+from schemas.faulty import refuse
 from schemas.inputs import InputAsked
 from schemas.model import ModelAsked
 from schemas.nested import NUMBERS
@@ -22,6 +23,22 @@ Heads = Annotated[npt.NDArray[np.float64], Posted(NUMBERS, range(3, 5))]
 """(g, m, k) or (b, g, m, k) numbers."""
 
 
+_SHA256 = "^sha256:[0-9a-f]{64}$"
+
+
+def _digest(text: str) -> str:
+    if not re.fullmatch(_SHA256, text):
+        detail = "sha256: and 64 digits are due here, as the answer that gave the cache has them."
+        refuse([Fault(code="wrong_form", detail=detail)])
+    return text
+
+
+Digest = Annotated[
+    str, AfterValidator(_digest), WithJsonSchema({"type": "string", "pattern": _SHA256})
+]
+"""The digest of a model."""
+
+
 class CacheAsked(Asked):
     """What earlier rows left: the `cache` of an answer, as it came. Beside these keys, attn.k and
     attn.v of every block by full name, (kv_head, key_position, d_head or d_value)."""
@@ -29,7 +46,7 @@ class CacheAsked(Asked):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Heads] = Field(init=False)
 
-    digest: Sha256 = Field(description="Of the model that made it; another model refuses it.")
+    digest: Digest = Field(description="Of the model that made it; another model refuses it.")
     dtype: DType = Field(description="The arithmetic it was made in; the request's own.")
     position_ids: Ids = Field(description="(key_position): of the rows in it.")
     key_mask: KeyMask | None = Field(

@@ -11,8 +11,10 @@ from starlette.middleware import Middleware
 from service import __version__, docs_page, errors, idle, middleware, state
 from service.routes import (
     compare,
+    contributions,
     decode,
     equivariance,
+    jacobian,
     limits,
     models,
     operations,
@@ -26,7 +28,7 @@ from service.routes import (
 from service.settings import Settings
 from service.storage import tidying
 
-COMPUTING = (trace, subspaces, sweep, compare, decode, rope, equivariance)
+COMPUTING = (trace, contributions, subspaces, sweep, compare, decode, jacobian, rope, equivariance)
 """The calls that compute: a model or a rule, and a question about it."""
 
 DESCRIPTION = (

@@ -1,0 +1,165 @@
+"""One state by another: the part of POST /v1/jacobian that answers `of` and `by`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compute import stages
+from compute.cost import BYTES
+from compute.derivatives import asking, jacobian
+from compute.derivatives.asking import Pair, PairAsked
+from compute.derivatives.jacobian import Jacobian, Walk
+from compute.derivatives.price import Price, price
+from compute.derivatives.pulling import Point
+from compute.derivatives.routes import route
+from compute.derivatives.rows import active
+from compute.errors import Fault, QuestionError
+from compute.selection import Scene
+from compute.types import Array, Inputs
+from schemas.jacobian import JacobianRequest
+from service import limits, views
+from service.limits import Need
+from service.modelled import Modelled, Weighted
+from service.reading import Reading
+
+View = Mapping[str, object]
+
+_ADVICE = (
+    "Ask for singular_values or norms in the place of matrix, for stages that are nearer to each "
+    "other, or of a smaller model or a shorter input."
+)
+_SVD = 8  # flops of singular values for each i · j · min(i, j)
+_HELD = 4  # copies of a matrix in float64 while its singular values are found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How matrices (i, j) are shown, and how many there are."""
+
+    parts: frozenset[str]
+    factored: bool
+    shape: tuple[int, int]
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """The matrices of the answer; a norm's is square."""
+        split = 2 if "identity_part" in self.parts else 1
+        i, _ = self.shape
+        return [self.shape] * split + ([self.shape] * split + [(i, i)] if self.factored else [])
+
+    @property
+    def elements(self) -> int:
+        """Numbers of the answer."""
+        each = {
+            "matrix": sum(i * j for i, j in self.sizes),
+            "singular_values": sum(min(size) for size in self.sizes),
+            "norms": 2 * len(self.sizes),
+        }
+        return sum(count for part, count in each.items() if part in self.parts)
+
+    def split(self, found: Jacobian) -> View:
+        """identity · I + branch."""
+        apart = "identity_part" in self.parts
+        return {
+            "identity": found.identity,
+            "whole": self.matrix(found.whole()),
+            "branch": self.matrix(found.branch) if apart else None,
+        }
+
+    def matrix(self, values: Array) -> View:
+        """One matrix."""
+        sizes = {"singular_values", "norms"} & self.parts
+        singular = jacobian.singular_values(values) if sizes else np.empty(0)
+        return {
+            "matrix": values if "matrix" in self.parts else None,
+            "singular_values": singular if "singular_values" in self.parts else None,
+            "norms": _norms(values, singular) if "norms" in self.parts else None,
+        }
+
+
+def answer(asked: JacobianRequest, model: Modelled, reading: Reading) -> tuple[Weighted, View]:
+    """The weights, and the members of the answer."""
+    batch = _batch(asked.batch or 0, reading.inputs)
+    inputs = jacobian.row_of(reading.inputs, batch)
+    scene = model.scene(inputs)
+    pair = _pair(asked, scene)
+    wants = "factors" in asked.parts
+    why_whole = jacobian.why_whole(scene, pair) if wants else None
+    shown = _Shown(frozenset(asked.parts), wants and why_whole is None, _shape(scene, pair))
+    way = route(scene, pair.of, [pair.by])
+    at = active(scene, way, pair.position, pair.source)
+    priced = price(scene, way, [], shown.shape[0], model.dtype, at)
+    need = _need(priced, shown, BYTES[model.dtype])
+    weighted = model.weights(limits.check_need(need, model.dtype, model.settings, _ADVICE))
+    point = Point(model.config, weighted.weights, inputs, model.check)
+    walk = Walk(point, scene, point.run(way.needs), priced.rows)
+    found = {
+        "of": pair.of,
+        "by": pair.by,
+        "position": pair.position,
+        "source": pair.source,
+        "batch": None if reading.inputs.batch is None else batch,
+        **shown.split(jacobian.jacobian(walk, pair)),
+        "factors": _factors(walk, pair, shown) if shown.factored else None,
+        "not_factored": why_whole,
+    }
+    return weighted, {"jacobian": found, "cost": _cost(priced, need)}
+
+
+def _batch(asked: int, inputs: Inputs) -> int:
+    length = inputs.batch or 1
+    if -length <= asked < length:
+        return asked % length
+    detail = f"batch has {length} entries here: 0 to {length - 1}, or from the end."
+    expected = f"from {-length} to {length - 1}"
+    fault = Fault(
+        code="index_out_of_range", detail=detail, place=("batch",), expected=expected, got=asked
+    )
+    raise QuestionError([fault])
+
+
+def _pair(asked: JacobianRequest, scene: Scene) -> Pair:
+    position = -1 if asked.position is None else asked.position
+    spelled = PairAsked(
+        of=asked.of or "", by=asked.by or "", position=position, source=asked.source
+    )
+    return asking.pair(scene, spelled)
+
+
+def _shape(scene: Scene, pair: Pair) -> tuple[int, int]:
+    i, j = (scene.lengths_of(x)[stages.find(x).axes[-1]] for x in (pair.of, pair.by))
+    return i, j
+
+
+def _need(priced: Price, shown: _Shown, width: int) -> Need:
+    """What the run, the walks back and the singular values cost; factors are walked once more."""
+    entries = sum(i * j for i, j in shown.sizes)
+    largest = max(i * j for i, j in shown.sizes)
+    singular = bool({"singular_values", "norms"} & shown.parts)
+    svd = sum(_SVD * i * j * min(i, j) for i, j in shown.sizes) if singular else 0
+    walked = priced.flops * (2 if shown.factored else 1)
+    return Need(
+        elements=shown.elements,
+        bytes=priced.bytes + width * entries + _HELD * 8 * largest,
+        flops=walked + svd,
+        parts=[("jacobian", shown.elements)],
+    )
+
+
+def _factors(walk: Walk, pair: Pair, shown: _Shown) -> View:
+    total = jacobian.sum_before(walk.scene, pair.of)
+    assert total is not None  # noqa: S101 - it is factored
+    both = jacobian.factors(walk, pair, total)
+    return {"stage": total, "norm": shown.matrix(both.norm), "sum": shown.split(both.sum)}
+
+
+def _norms(values: Array, singular: Array) -> View:
+    with np.errstate(over="ignore", invalid="ignore"):
+        frobenius = float(np.sqrt(np.square(values.astype(np.float64)).sum()))
+    return {"frobenius": frobenius, "spectral": singular.max(initial=0.0)}
+
+
+def _cost(priced: Price, need: Need) -> View:
+    told = views.cost(priced.run)
+    return {**told, "flops": need.flops, "elements": need.elements, "bytes": need.bytes}
