@@ -51,7 +51,7 @@ def test_tests_run_on_the_very_versions_that_users_get() -> None:
 
 
 def test_packages_that_only_compare_or_check_reach_no_user() -> None:
-    kept_out = {"torch", "transformers", "pytest", "mypy", "ruff", "hypothesis"}
+    kept_out = {"torch", "transformer-lens", "transformers", "pytest", "mypy", "ruff", "hypothesis"}
     assert kept_out & pins(RUNTIME).keys() == set()
 
 
