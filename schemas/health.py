@@ -25,6 +25,14 @@ class Welcome(Answered):
     name: Annotated[Literal["glassblock"], Field(description="The product.")]
     version: Annotated[str, Field(description="Of the service.")]
     trace: str = Field(description="POST a model and an input here.")
+    contributions: str = Field(description="What each part wrote into a state or a logit.")
+    subspaces: str = Field(description="What heads can write and read, from the weights.")
+    sweep: str = Field(description="A table of one change of a run at a time.")
+    compare: str = Field(description="Two runs, stage by stage.")
+    decode: str = Field(description="Rows after a cache, and the tokens that follow.")
+    jacobian: str = Field(description="Exact derivatives of states and logits.")
+    rope: str = Field(description="Rotations, by themselves.")
+    equivariance: str = Field(description="What permuting the rows permutes.")
     docs: str = Field(description="Each call, with examples to try.")
     openapi: str = Field(description="The same for programs.")
     models: str = Field(description="The models that can be traced by name.")

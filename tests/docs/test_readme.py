@@ -53,7 +53,7 @@ def shown(row: object, text: str) -> bool:
 
 
 def test_readme_has_its_commands() -> None:
-    assert (len(CURLS), len(COMMANDS)) == (7, 4)
+    assert (len(CURLS), len(COMMANDS)) == (9, 4)
     assert {"scripts/serve\n", "GLASSBLOCK_MODELS=tests/parity scripts/serve\n"} <= set(BLOCKS)
 
 
@@ -131,6 +131,20 @@ def test_seventh_curl_shows_the_same_weights_with_post_norm() -> None:
     assert all(shown(row, README) for row in [*lengths, before[0], before[2]])
     assert f"`next_token` still says `{found['next_token']['token']}`" in README
     assert own["next_token"]["token"] == found["next_token"]["token"]
+
+
+def test_eighth_curl_shows_the_head_that_wrote_the_answer() -> None:
+    (at,) = answer(CURLS[7])["at"]
+    first = at["parts"][0]
+    told = f"Y leads U by {at['logit']['value']:.2f}, of which `{first['id']}` alone wrote"
+    assert f"{told} {first['along']:.2f}" in README
+    assert at["logit"]["holds"]
+
+
+def test_ninth_curl_shows_what_follows_from_a_head_set_to_zero() -> None:
+    (effect,) = answer(CURLS[8])["effects"]
+    before, after = effect["before"], effect["total"]["after"]
+    assert f"`effects` tells {before:.2f} before and {after:.2f} after" in README
 
 
 Pasted = Callable[[str], subprocess.CompletedProcess[str]]

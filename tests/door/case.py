@@ -89,6 +89,7 @@ def asked(
     problem: str = "invalid-request",
     *,
     base: Mapping[str, object] = GOOD,
+    path: str = "/v1/trace",
     says: str = "",
     more: bool = False,
 ) -> Case:
@@ -100,6 +101,7 @@ def asked(
         faults=tuple(placed.items()),
         says=says,
         more=more,
+        path=path,
         body=lambda: encoded(changed(base, changes)),
     )
 
@@ -125,7 +127,7 @@ def changed(base: Mapping[str, object], changes: Mapping[str, object]) -> object
         for part in parents:
             here = here[int(part)] if isinstance(here, list) else here.setdefault(part, {})
         if value is GONE:
-            del here[last]
+            del here[int(last) if isinstance(here, list) else last]
         elif isinstance(here, list):
             here[int(last) : int(last) + 1] = [copy.deepcopy(value)]
         else:

@@ -7,6 +7,7 @@ as a body holds it.
 import base64
 from collections.abc import Callable, Iterator
 
+from door import call_floods
 from door.case import MARK, Case
 
 Body = Callable[[], bytes]
@@ -270,7 +271,14 @@ BYTES = [
            ("/model/weights/tensors/t0/data", "not_finite")),
 ]  # fmt: skip
 
-FLOODS = {"keys": KEYS, "values": VALUES, "lists": LISTS, "strings": STRINGS, "bytes": BYTES}
+FLOODS = {
+    "keys": KEYS,
+    "values": VALUES,
+    "lists": LISTS,
+    "strings": STRINGS,
+    "bytes": BYTES,
+    "calls": call_floods.CALLS,
+}
 
 
 def cases() -> Iterator[tuple[str, Case]]:

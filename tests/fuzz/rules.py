@@ -8,7 +8,14 @@ from schemathesis.core.failures import Failure
 from schemathesis.core.transport import Response
 from schemathesis.generation import GenerationMode
 
-ACROSS_FIELDS = {"config-rule", "shape-mismatch", "invalid-input", "invalid-selection"}
+ACROSS_FIELDS = {
+    "config-rule",
+    "shape-mismatch",
+    "invalid-input",
+    "invalid-selection",
+    "invalid-intervention",
+    "unanswerable",
+}
 BY_MEANING = {"unknown-model", "not-found", "beyond-limit", "fixed-model", "invalid-upload"}
 OF_FIELDS = {
     "exactly_one",  # one of name, preset and config; of tensor, token_ids and text
@@ -25,6 +32,13 @@ OF_FIELDS = {
     "out_of_range",  # of packed whole numbers
     "text",
     "text_too_long",  # all strings together
+    "measure",  # stage with direction, minus with logit
+    "sweep",  # corrupted with patch; each axis once
+    "block",  # with model
+    "vectors",  # two of them
+    "direction",  # minus with token, after_norm with vector
+    "tokens",  # with qk or ov
+    "jacobian",  # of with by, measure with gradients
 }
 """Rules between the fields, or the entries, of one object."""
 
