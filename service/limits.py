@@ -41,6 +41,13 @@ _NOTHING_FITS = (
 )
 _FLOPS_A_SECOND = 2e10
 _SECONDS_A_NUMBER = 5e-8
+BLOCK_FLOPS = 5_000_000
+"""What a block run once more costs beside its products, told in flops of the same time: where
+calls run small blocks thousands of times it is nearly all."""
+
+WEIGHT_FLOPS = 6
+"""The same for a weight read for one row alone: memory is slower than products."""
+
 _FEW_CHARACTERS = 1 << 19  # of tokens, which fit in any answer
 _IDENTITY_BYTES = 32 << 20  # float64 copies, made in blocks
 

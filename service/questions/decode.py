@@ -51,7 +51,7 @@ def work(asked: DecodeRequest, state: State, check: Callable[[], None]) -> Mappi
     """The members of the answer to a decode request; `check` may raise to stop the work."""
     with modelled.of(asked.model, asked.dtype, state, check) as model:
         plan = _planned(asked, model)
-        total = limits.check_need(plan.need, asked.dtype, model.settings, _ADVICE)
+        total = limits.check_need(_weighed(plan), asked.dtype, model.settings, _ADVICE)
         _check_texts(plan)
         weighted = model.weights(total)
         _check_digest(asked, weighted)
@@ -72,6 +72,15 @@ def work(asked: DecodeRequest, state: State, check: Callable[[], None]) -> Mappi
                 "bytes": plan.need.bytes,
             },
         }
+
+
+def _weighed(plan: _Plan) -> Need:
+    """The need, with what running single rows costs beside their products."""
+    a_row = (
+        limits.BLOCK_FLOPS * plan.model.config.n_layers
+        + limits.WEIGHT_FLOPS * plan.price.parameters
+    )
+    return replace(plan.need, flops=plan.need.flops + plan.asked.steps * a_row)
 
 
 def _planned(asked: DecodeRequest, model: Modelled) -> _Plan:

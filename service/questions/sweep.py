@@ -103,7 +103,7 @@ def _within_limits(planned: Plan, model: Modelled) -> int:
     need = Need(
         elements=_OF_A_CELL * cells,
         bytes=plans.memory_bytes(planned, model.dtype),
-        flops=plans.flops(planned),
+        flops=plans.flops(planned) + limits.BLOCK_FLOPS * model.config.n_layers * cells,
         parts=[("data", cells), ("normalized", cells)],
     )
     return limits.check_need(need, model.dtype, model.settings, _ADVICE)
