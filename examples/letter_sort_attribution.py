@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from urllib.request import Request, urlopen
 from xml.sax.saxutils import escape
 
@@ -45,9 +46,15 @@ def ask(service: str) -> dict[str, Any]:
         "dtype": "float64",
     }
     headers = {"Content-Type": "application/json"}
-    request = Request(f"{service}/v1/contributions", json.dumps(question).encode(), headers)
-    with urlopen(request) as response:
-        answer: dict[str, list[dict[str, Any]]] = json.load(response)
+    address = f"{service.rstrip('/')}/v1/contributions"
+    try:
+        with urlopen(Request(address, json.dumps(question).encode(), headers)) as response:
+            answer: dict[str, list[dict[str, Any]]] = json.load(response)
+    except (URLError, ValueError) as error:
+        raise SystemExit(
+            f"No answer from {address} ({error}). scripts/serve starts the service; "
+            "--service http://… says where another one listens."
+        ) from None
     (last,) = answer["at"]
     return last
 

@@ -42,6 +42,16 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return done.stdout, path.read_text("utf-8")
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/", "127.0.0.1:9"])
+def test_example_without_a_service_says_what_to_do(address: str) -> None:
+    script = ROOT / "examples" / "letter_sort_attribution.py"
+    command = [sys.executable, "-I", str(script), "--service", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "scripts/serve" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def numbers(text: str) -> list[float]:
     return [float(found.replace("−", "-")) for found in NUMBER.findall(text)]
 
