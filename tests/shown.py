@@ -50,18 +50,19 @@ def answer(curl: str) -> Any:  # noqa: ANN401 - plain JSON
     return orjson.loads(response.content)
 
 
-def holds(found: object, told: object) -> bool:
+def holds(found: object, told: object, within: float = ROUNDING) -> bool:
     """Whether an answer has what is told: the keys of an object, all of a list of numbers, and
     each told object of a list of objects, in their order."""
     if isinstance(told, dict) and isinstance(found, dict):
-        return all(key in found and holds(found[key], told[key]) for key in told)
+        return all(key in found and holds(found[key], told[key], within) for key in told)
     if isinstance(told, list) and isinstance(found, list):
         if told and isinstance(told[0], dict):
             rest = iter(found)
-            return all(any(holds(item, wanted) for item in rest) for wanted in told)
-        return len(found) == len(told) and all(map(holds, found, told))
+            return all(any(holds(item, wanted, within) for item in rest) for wanted in told)
+        pairs = zip(found, told, strict=False)
+        return len(found) == len(told) and all(holds(x, y, within) for x, y in pairs)
     if isinstance(told, float) and isinstance(found, float):
-        return math.isclose(found, told, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        return math.isclose(found, told, rel_tol=ROUNDING, abs_tol=within)
     return found == told
 
 

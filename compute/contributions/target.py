@@ -66,6 +66,8 @@ def _named(of: str, scene: Scene) -> str:
     names = [name for meaning in found for name in meaning.names()]
     if not found:
         raise QuestionError([selection.unknown_stage(of, scene, _PLACE)])
+    if found[0].outright:
+        refuse_if(QuestionError, list(_no_sum(found[0].stage.name, names[0], scene)))
     if len(names) > 1 or "*" in of:
         detail = f"This means {len(names)} stages; name one, of one block: {names[-1]}."
         raise QuestionError([Fault(code="several_stages", detail=detail, place=_PLACE)])
@@ -154,17 +156,24 @@ def _final(config: ModelConfig) -> tuple[str, ...]:
 def _faults(name: str, scene: Scene) -> Iterator[Fault]:
     local = stages.local_name(name)
     config = stages.config_of(stages.stack_of(name) + "embed", scene.config)
-    if not (local in STATES or local in _UPDATES or local in _SUMS):
-        expected = [*STATES, *_UPDATES, *_SUMS]
-        detail = f"{local} is no sum of what sublayers write: ask for a state or an update."
-        yield Fault(code="not_a_sum", detail=detail, place=_PLACE, expected=expected)
-    elif local in STATES and is_post_norm(config) and not _enters(name):
+    if local in STATES and is_post_norm(config) and not _enters(name):
         yield Fault(
             code="sum_does_not_hold",
             detail=_why_not(name, config),
             place=_PLACE,
             expected=_sums_that_hold(name, config),
         )
+
+
+def _no_sum(local: str, name: str, scene: Scene) -> Iterator[Fault]:
+    """A fault where a stage is neither a state nor an update nor a sum; those the block has."""
+    every = [*STATES, *_UPDATES, *_SUMS]
+    if local in every:
+        return
+    prefix = f"{stages.stack_of(name)}blocks.{stages.layer_of(name) or 0}."
+    expected = [each for each in every if scene.absence(prefix + each) is None]
+    detail = f"{local} is no sum of what sublayers write: ask for a state or an update."
+    yield Fault(code="not_a_sum", detail=detail, place=_PLACE, expected=expected)
 
 
 def _enters(name: str) -> bool:

@@ -156,7 +156,8 @@ VECTOR = {"vector": [1.0] * 48}
 RECOMPUTED = {"norm_scale": "recomputed"}
 UPDATE: Json = {"of": "blocks.0.attn_out"}
 REFUSED: list[tuple[Json, str, str]] = [
-    ({**LETTERS, "of": "attn.z"}, "/of", "several_stages"),
+    ({**LETTERS, "of": "attn.z"}, "/of", "not_a_sum"),
+    ({**LETTERS, "of": "resid_post"}, "/of", "several_stages"),
     ({**LETTERS, "of": "blocks.0.attn.z"}, "/of", "not_a_sum"),
     ({**LETTERS, "of": "blocks.9.resid_post"}, "/of", "unknown_stage"),
     ({**LETTERS, "of": "blocks.*.resid_post"}, "/of", "several_stages"),
@@ -278,3 +279,14 @@ def test_encoder_and_decoder_are_split_each_by_itself(client: TestClient) -> Non
         json={**request, "of": "encoder.blocks.0.resid_post", "direction": {"token": 1}},
     ).json()
     assert body["errors"][0]["code"] == "not_read_out"
+
+
+@pytest.mark.parametrize("of", ["attn.z", "blocks.2.attn.z"])
+def test_stage_that_is_no_sum_is_told_those_that_are_here(
+    client: TestClient, assert_problem: Callable[..., dict[str, Any]], of: str
+) -> None:
+    body = {"model": {"name": "letter-sort"}, "input": {"text": "CABBAC"}, "of": of}
+    (fault,) = assert_problem(client.post("/v1/contributions", json=body), "unanswerable")["errors"]
+    assert (fault["pointer"], fault["code"]) == ("/of", "not_a_sum")
+    expected = ["resid_pre", "resid_mid", "resid_post", "attn_out", "ffn_out"]
+    assert fault["expected"] == expected
