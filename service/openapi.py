@@ -4,7 +4,7 @@ Bodies are read raw and errors are answered outside of FastAPI, so both are desc
 `body` and `problem_responses` go into a route's declaration, `document` completes the whole.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, cast
@@ -14,16 +14,49 @@ from fastapi import FastAPI
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
+from schemas.answers import TraceAnswer
+from schemas.compare import CompareRequest
+from schemas.compare_answers import CompareAnswer
+from schemas.contribution_answers import ContributionsAnswer
+from schemas.contributions import ContributionsRequest
+from schemas.decode import DecodeRequest
+from schemas.decode_answers import DecodeAnswer
+from schemas.equivariance import EquivarianceRequest
+from schemas.equivariance_answers import EquivarianceAnswer
+from schemas.jacobian import JacobianRequest
+from schemas.jacobian_answers import JacobianAnswer
 from schemas.problems import LimitProblem, Problem, UnknownModelProblem
+from schemas.rope import RopeRequest
+from schemas.rope_answers import RopeAnswer
+from schemas.subspaces import SubspacesRequest
+from schemas.subspaces_answers import SubspacesAnswer
+from schemas.sweep import SweepRequest
+from schemas.sweep_answers import SweepAnswer
+from schemas.trace import TraceRequest
 from service.problems import KINDS, MEDIA_TYPE, Kind
 from service.storage import parts
 
 Json = dict[str, Any]
 Responses = dict[int | str, Json]
 
+REQUESTS: Sequence[type[BaseModel]] = (
+    *(TraceRequest, ContributionsRequest, SubspacesRequest, SweepRequest, CompareRequest),
+    *(DecodeRequest, JacobianRequest, RopeRequest, EquivarianceRequest),
+)
+ANSWERS: Sequence[type] = (
+    *(TraceAnswer, ContributionsAnswer, SubspacesAnswer, SweepAnswer, CompareAnswer),
+    *(DecodeAnswer, JacobianAnswer, RopeAnswer, EquivarianceAnswer),
+)
+"""Of the calls that compute: what each reads, and what it answers."""
+
 _COMPONENTS = "#/components/schemas/"
 _TEMPLATE = _COMPONENTS + "{model}"
-_PROBLEM_TYPES = (Problem, LimitProblem, UnknownModelProblem)
+_DESCRIBED: Sequence[tuple[Sequence[type], JsonSchemaMode]] = (
+    ((Problem, LimitProblem, UnknownModelProblem), "serialization"),
+    (REQUESTS, "validation"),
+    (ANSWERS, "serialization"),
+)
+"""What routes refer to by name alone: FastAPI would describe it again for each application."""
 _SPECIAL = {
     "body-too-large": LimitProblem,
     "beyond-limit": LimitProblem,
@@ -64,10 +97,7 @@ OF_A_RUN = ("beyond-limit", "busy", "draining", "out-of-memory", "deadline")
 
 def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:
     """`openapi_extra` of a route that reads a model as JSON; examples as {name: {"value": …}}."""
-    schema = model.model_json_schema(ref_template=_TEMPLATE, mode="validation")
-    named = {**schema.pop("$defs", {}), model.__name__: schema}
-    reference = {"$ref": _COMPONENTS + model.__name__, "$defs": named}  # `document` moves them
-    media = {"schema": reference, "examples": dict(examples)}
+    media = {"schema": {"$ref": _COMPONENTS + model.__name__}, "examples": dict(examples)}
     return {"requestBody": {"required": True, "content": {"application/json": media}}}
 
 
@@ -89,9 +119,10 @@ def upload() -> Json:
     }
 
 
-def example(answer: Mapping[str, Any]) -> Json:
-    """What a route that answers may look like."""
-    return {"content": {"application/json": {"example": dict(answer)}}}
+def answer(model: type, example: Mapping[str, Any]) -> Json:
+    """What a route that answers a model as JSON may look like."""
+    schema = {"$ref": _COMPONENTS + model.__name__}
+    return {"content": {"application/json": {"schema": schema, "example": dict(example)}}}
 
 
 def problem_responses(*codes: str) -> Responses:
@@ -112,12 +143,11 @@ def document(app: FastAPI) -> Json:
     """The whole document, with every schema it refers to."""
     whole: Json = app.openapi()
     schemas: Json = whole.setdefault("components", {}).setdefault("schemas", {})
-    schemas.update(_problem_schemas())
+    for models, mode in _DESCRIBED:
+        schemas.update(_schemas_of(models, mode))
     for operation in _operations(whole):
         operation["summary"] = operation["description"].split("\n")[0].rstrip(".")
         _drop_default_errors(operation)
-        for media in operation.get("requestBody", {}).get("content", {}).values():
-            schemas.update(media["schema"].pop("$defs", {}))
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     return whole
@@ -135,11 +165,20 @@ def _drop_default_errors(operation: Json) -> None:
         del operation["responses"]["422"]
 
 
-def _problem_schemas() -> Json:
-    mode: JsonSchemaMode = "serialization"
-    adapters = [(kind.__name__, mode, TypeAdapter(kind)) for kind in _PROBLEM_TYPES]
-    _, schemas = TypeAdapter.json_schemas(adapters, ref_template=_TEMPLATE)
-    return cast(Json, schemas["$defs"])
+def _schemas_of(models: Sequence[type], mode: JsonSchemaMode) -> Json:
+    """The schema of each model, and those that they refer to."""
+    found: Json = {}
+    for model in models:
+        schema = TypeAdapter(model).json_schema(ref_template=_TEMPLATE, mode=mode)
+        found.update(schema.pop("$defs", {}), **{model.__name__: schema})
+    return cast(Json, _without_nulls(found))
+
+
+def _without_nulls(schema: object) -> object:
+    """A schema without defaults of null: a key that is left out is not always one of null."""
+    if isinstance(schema, dict):
+        return {key: _without_nulls(x) for key, x in schema.items() if x is not None}
+    return [_without_nulls(x) for x in schema] if isinstance(schema, list) else schema
 
 
 def _response(kinds: list[Kind]) -> Json:

@@ -25,8 +25,10 @@ _REFUSALS = (
 
 @router.post(
     "/compare",
-    response_model=CompareAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(CompareAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(CompareRequest, bodies.REQUESTS),
 )
 async def compare(request: Request) -> Response:

@@ -23,8 +23,10 @@ _REFUSALS = (
 
 @router.post(
     "/contributions",
-    response_model=ContributionsAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(ContributionsAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(ContributionsRequest, bodies.REQUESTS),
 )
 async def contributions(request: Request) -> Response:

@@ -24,8 +24,10 @@ _REFUSALS = (
 
 @router.post(
     "/decode",
-    response_model=DecodeAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(examples.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(DecodeAnswer, examples.ANSWER),
+    },
     openapi_extra=openapi.body(DecodeRequest, examples.DECODE),
 )
 async def decode(request: Request) -> Response:

@@ -24,8 +24,10 @@ _REFUSALS = (
 
 @router.post(
     "/equivariance",
-    response_model=EquivarianceAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(EquivarianceAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(EquivarianceRequest, bodies.REQUESTS),
 )
 async def equivariance(request: Request) -> Response:

@@ -24,8 +24,10 @@ _REFUSALS = (
 
 @router.post(
     "/jacobian",
-    response_model=JacobianAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(JacobianAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(JacobianRequest, bodies.REQUESTS),
 )
 async def jacobian(request: Request) -> Response:

@@ -22,8 +22,10 @@ _REFUSALS = (
 
 @router.post(
     "/rope",
-    response_model=RopeAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(RopeAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(RopeRequest, bodies.REQUESTS),
 )
 async def rope(request: Request) -> Response:

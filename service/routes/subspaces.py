@@ -22,8 +22,10 @@ _REFUSALS = (
 
 @router.post(
     "/subspaces",
-    response_model=SubspacesAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(examples.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(SubspacesAnswer, examples.ANSWER),
+    },
     openapi_extra=openapi.body(SubspacesRequest, examples.REQUESTS),
 )
 async def subspaces(request: Request) -> Response:

@@ -23,8 +23,10 @@ _REFUSALS = (
 
 @router.post(
     "/sweep",
-    response_model=SweepAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(bodies.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(SweepAnswer, bodies.ANSWER),
+    },
     openapi_extra=openapi.body(SweepRequest, bodies.REQUESTS),
 )
 async def sweep(request: Request) -> Response:

@@ -23,8 +23,10 @@ _REFUSALS = (
 
 @router.post(
     "/trace",
-    response_model=TraceAnswer,
-    responses={**openapi.problem_responses(*_REFUSALS), 200: openapi.example(examples.ANSWER)},
+    responses={
+        **openapi.problem_responses(*_REFUSALS),
+        200: openapi.answer(TraceAnswer, examples.ANSWER),
+    },
     openapi_extra=openapi.body(TraceRequest, examples.TRACE),
 )
 async def trace(request: Request) -> Response:

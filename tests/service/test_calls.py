@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from service import admission, errors
 from service.app import COMPUTING
+from service.openapi import ANSWERS
 
 WITHOUT_A_RUN = {"/v1/rope"}
 """Calls that run no model: nothing of theirs is stopped."""
@@ -48,6 +49,13 @@ def _examples() -> Iterator[Example]:
             yield Example(route, name, example["value"])
 
 
+def _answer_of(route: APIRoute) -> type:
+    """What a route's description says it answers."""
+    reference = route.responses[200]["content"]["application/json"]["schema"]["$ref"]
+    (found,) = (model for model in ANSWERS if reference.endswith(f"/{model.__name__}"))
+    return found
+
+
 ROUTES, EXAMPLES = list(_routes()), list(_examples())
 RUNS = [example for example in EXAMPLES if example.path not in WITHOUT_A_RUN]
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
@@ -62,13 +70,13 @@ def test_example_is_answered_as_described_and_twice_alike(
     first, second = (client.post(example.path, json=example.body) for _ in range(2))
     assert first.status_code == 200, first.text
     assert first.content == second.content
-    TypeAdapter(example.route.response_model).validate_json(first.content, strict=True)
+    TypeAdapter(_answer_of(example.route)).validate_json(first.content, strict=True)
 
 
 @each_route
 def test_answer_that_is_shown_is_as_described(route: APIRoute) -> None:
     shown = route.responses[200]["content"]["application/json"]["example"]
-    TypeAdapter(route.response_model).validate_python(shown)
+    TypeAdapter(_answer_of(route)).validate_python(shown)
 
 
 @each_route
