@@ -96,12 +96,18 @@ def out_of_range(
     """A fault for each index that an axis of a length does not have, at most `MOST_FAULTS`."""
     wrong = (at for at, index in enumerate(indices) if not -length <= index < length)
     for at in islice(wrong, MOST_FAULTS):
+        yield from outside(owner, word, indices[at], length, (*place, at))
+
+
+def outside(owner: str, word: str, index: int, length: int, place: Place) -> Iterator[Fault]:
+    """A fault where an axis of a length does not have an index."""
+    if not -length <= index < length:
         yield Fault(
             code="index_out_of_range",
             detail=f"{word} has {length} entries in {owner}: 0 to {length - 1}, or from the end.",
-            place=(*place, at),
+            place=place,
             expected=f"from {-length} to {length - 1}",
-            got=indices[at],
+            got=index,
         )
 
 

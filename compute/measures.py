@@ -1,12 +1,12 @@
 """A number read off a run: a logit, the difference of two, or a state along a direction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from compute import spelling, stages
-from compute.errors import Fault, Place, QuestionError, refuse_if
+from compute import selection, stages
+from compute.errors import Fault, Place, QuestionError, outside, refuse_if
 from compute.selection import Scene
 from compute.types import Array
 
@@ -63,10 +63,10 @@ def measure_of(
     width = lengths[stages.find(name).axes[-1]]
     row = {"position": (position, lengths["n"]), "batch": (batch, lengths.get("b", 1))}
     faults = [
-        *(_outside(word, index, length, place) for word, (index, length) in row.items()),
-        None if direction is None else _misfit(name, direction, width, place),
+        *(x for word, at in row.items() for x in outside(name, word, *at, (*place, word))),
+        *([] if direction is None else _misfit(name, direction, width, place)),
     ]
-    refuse_if(QuestionError, [fault for fault in faults if fault is not None])
+    refuse_if(QuestionError, faults)
     return Measure(
         stage=name,
         position=position % lengths["n"],
@@ -75,26 +75,8 @@ def measure_of(
     )
 
 
-def one_stage(asked: str, scene: Scene, place: Place) -> str:
-    """The full name of the one stage that a spelling means and that exists; a QuestionError where
-    it means none, several, or one that this run does not have."""
-    found = [name for meaning in spelling.meanings(asked, scene.config) for name in meaning.names()]
-    if not found:
-        detail = spelling.why_unknown(asked, scene.config)
-        raise QuestionError([Fault(code="unknown_stage", detail=detail, place=place)])
-    there = [name for name in found if scene.absence(name) is None]
-    if not there:
-        detail = f"This run has no {stages.local_name(found[0])}: {scene.absence(found[0])}."
-        raise QuestionError([Fault(code="stage_absent", detail=detail, place=place)])
-    if len(there) > 1:
-        detail = "One stage of one block is due here, as blocks.0.resid_post."
-        fault = Fault(code="several_stages", detail=detail, place=place, expected=there[:3])
-        raise QuestionError([fault])
-    return there[0]
-
-
 def _name_of(asked: str, scene: Scene, place: Place) -> str:
-    name = one_stage(asked, scene, (*place, "stage"))
+    name = selection.one_stage(asked, scene, (*place, "stage"))
     stage = stages.find(name)
     if stage.derived or len(stage.axes) != 2 or stage.axes[0] != "n" or stage.axes[1] in "1c":
         detail = (
@@ -104,28 +86,15 @@ def _name_of(asked: str, scene: Scene, place: Place) -> str:
     return name
 
 
-def _outside(word: str, index: int, length: int, place: Place) -> Fault | None:
-    if -length <= index < length:
-        return None
-    return Fault(
-        code="index_out_of_range",
-        detail=f"{word} has {length} entries here: 0 to {length - 1}, or from the end.",
-        place=(*place, word),
-        expected=f"from {-length} to {length - 1}",
-        got=index,
-    )
-
-
-def _misfit(name: str, direction: Array, width: int, place: Place) -> Fault | None:
-    if direction.shape == (width,):
-        return None
-    return Fault(
-        code="shape_mismatch",
-        detail=f"A direction of {stages.local_name(name)} is {width} numbers.",
-        place=(*place, "direction"),
-        expected=[width],
-        got=list(direction.shape),
-    )
+def _misfit(name: str, direction: Array, width: int, place: Place) -> Iterator[Fault]:
+    if direction.shape != (width,):
+        yield Fault(
+            code="shape_mismatch",
+            detail=f"A direction of {stages.local_name(name)} is {width} numbers.",
+            place=(*place, "direction"),
+            expected=[width],
+            got=list(direction.shape),
+        )
 
 
 def _one_hot(tokens: Sequence[int | None] | None, width: int) -> Array:

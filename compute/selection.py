@@ -7,7 +7,15 @@ from itertools import islice
 
 from compute import derived, spelling, stages
 from compute.config import ModelConfig
-from compute.errors import MOST_FAULTS, Fault, Place, SelectionError, out_of_range, refuse_if
+from compute.errors import (
+    MOST_FAULTS,
+    Fault,
+    Place,
+    QuestionError,
+    SelectionError,
+    out_of_range,
+    refuse_if,
+)
 from compute.stages import Stage
 from compute.types import AXES, Inputs, Selected
 
@@ -188,6 +196,24 @@ def absent_stage(stage: Stage, reason: str, place: Place) -> Fault:
     """A stage that a run does not have, and why not."""
     detail = f"This model has no {stage.name}: {reason}. It exists where {stage.exists}."
     return Fault(code="stage_absent", detail=detail, place=place, expected=stage.exists)
+
+
+def one_stage(asked: str, scene: Scene, place: Place) -> str:
+    """The full name of the one stage that a spelling means and that exists; a QuestionError where
+    it means none, several, or one that this run does not have."""
+    found = spelling.meanings(asked, scene.config)
+    if not found:
+        raise QuestionError([unknown_stage(asked, scene, place)])
+    names = [name for meaning in found for name in meaning.names()]
+    there = [name for name in names if scene.absence(name) is None]
+    if not there:
+        reason = scene.absence(names[0]) or ""
+        raise QuestionError([absent_stage(found[0].stage, reason, place)])
+    if len(there) > 1:
+        detail = f"This means {len(there)} stages; name one, of one block: {there[-1]}."
+        fault = Fault(code="several_stages", detail=detail, place=place, expected=there[-3:])
+        raise QuestionError([fault])
+    return there[0]
 
 
 def unknown_stage(asked: str, scene: Scene, place: Place) -> Fault:

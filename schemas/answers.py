@@ -9,7 +9,8 @@ from compute.types import DType
 from schemas.intervention_answers import EffectAnswer, InterventionAnswer
 from schemas.resolved import ConfigAnswer
 
-Sha256 = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+SHA256 = "^sha256:[0-9a-f]{64}$"
+Sha256 = Annotated[str, Field(pattern=SHA256)]
 Entry = float | None
 """null where there is no finite number."""
 

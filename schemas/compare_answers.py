@@ -65,6 +65,9 @@ class CompareAnswer(TypedDict):
     first_difference: Annotated[
         str | None, Field(description="The first stage that differs; null: none does.")
     ]
+    reason: Annotated[
+        str | None, Field(description="Why nothing was compared; null where something was.")
+    ]
     only_in: Annotated[OnlyIn, Field(description="The stages of one run alone.")]
     shapes: Annotated[
         list[StageShapes], Field(description="The stages of both whose shapes differ.")

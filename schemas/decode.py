@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 
 from compute.errors import Fault, QuestionError, refuse_if
 from compute.types import Array, DType, Selected
+from schemas.answers import SHA256
 from schemas.base import Asked, at_most
 from schemas.faulty import refuse
 from schemas.inputs import InputAsked
@@ -23,18 +24,15 @@ Heads = Annotated[npt.NDArray[np.float64], Posted(NUMBERS, range(3, 5))]
 """(g, m, k) or (b, g, m, k) numbers."""
 
 
-_SHA256 = "^sha256:[0-9a-f]{64}$"
-
-
 def _digest(text: str) -> str:
-    if not re.fullmatch(_SHA256, text):
+    if not re.fullmatch(SHA256, text):
         detail = "sha256: and 64 digits are due here, as the answer that gave the cache has them."
         refuse([Fault(code="wrong_form", detail=detail)])
     return text
 
 
 Digest = Annotated[
-    str, AfterValidator(_digest), WithJsonSchema({"type": "string", "pattern": _SHA256})
+    str, AfterValidator(_digest), WithJsonSchema({"type": "string", "pattern": SHA256})
 ]
 """The digest of a model."""
 

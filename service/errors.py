@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException
 
 from compute import errors as compute_errors
 from compute.errors import ComputeError, Fault, Place
+from schemas.presets import PRESETS
 from schemas.problems import Advice, BrokenLimit, Estimate
 from service import faults
 from service.problems import Refusal
@@ -284,6 +285,8 @@ def _beyond(name: str, needed: str, most: str) -> str:
 
 def _nearest(asked: str, names: Sequence[str]) -> str:
     """The name that was perhaps meant; a mistyped one has about the length of a name."""
+    if asked in PRESETS:
+        return " It is a preset: send preset in the place of name."
     by_lower = {name.lower(): name for name in names}
     close = get_close_matches(asked[:_LONGEST_NAME].lower(), list(by_lower), n=1)
     return f" Nearest: {by_lower[close[0]]}." if close else ""

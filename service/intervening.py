@@ -1,9 +1,11 @@
 """A trace with interventions: what is changed, measured and weighed before any weight is made."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
-from compute import interventions, selection
+import numpy as np
+
+from compute import interventions
 from compute.cost import Cost
 from compute.interventions import intervened, intervened_cost
 from compute.interventions.changing import Change
@@ -16,6 +18,7 @@ from schemas.trace import TraceRequest
 from service import encoding, limits
 from service.limits import Need
 from service.modelled import Modelled, Weighted
+from service.plans import weighed
 from service.reading import Reading
 
 _ADVICE = (
@@ -45,19 +48,15 @@ def plan(request: TraceRequest, model: Modelled) -> Intervening:
     In this order: the input, the selection, limits of the one run, the other inputs, the
     interventions, the measures, limits of all runs, the weights.
     """
-    read = model.read(request.input)
-    scene = model.scene(read.inputs)
-    work = limits.Work(scene, selection.resolve(request.selected(), scene), request.dtype)
-    limits.check_work(work, model.settings)
-    limits.check_tokens(read.inputs, model.text, model.settings)
+    read, work = weighed(request, model)
     donors = _donors(request, model)
     question = Question(
         config=model.config,
         inputs=read.inputs,
         selection=work.selected,
-        changes=_changes(request, model, scene, donors),
+        changes=_changes(request, model, work.scene, donors),
         donors=donors,
-        measures=_measures(request, model, scene),
+        measures=_measures(request, model, work.scene),
         clean=request.clean,
         path=request.path,
     )
@@ -111,20 +110,13 @@ def _without_twins(
     return [one if one.source is None else replace(one, source=chosen[one.source]) for one in asked]
 
 
-def _content(inputs: Inputs | None) -> object:
+def _content(value: object) -> object:
     """What an input is, to be compared."""
-    if inputs is None:
-        return None
-    arrays = (
-        inputs.tensor,
-        inputs.token_ids,
-        inputs.position_ids,
-        inputs.key_mask,
-        inputs.attention_mask,
-        inputs.token_types,
-    )
-    told = tuple(None if x is None else (x.shape, x.dtype.name, x.tobytes()) for x in arrays)
-    return (*told, _content(inputs.memory))
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.name, value.tobytes()
+    if isinstance(value, Inputs):
+        return tuple(_content(getattr(value, each.name)) for each in fields(value))
+    return value
 
 
 def _measures(request: TraceRequest, model: Modelled, scene: Scene) -> Sequence[Measure]:

@@ -9,6 +9,7 @@ from schemas.trace import TraceRequest
 from service import limits
 from service.modelled import Modelled, Weighted
 from service.reading import Reading
+from service.traced_work import Work, check_work
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,16 +23,22 @@ class Plan:
     reading: Reading
 
 
+def weighed(request: TraceRequest, model: Modelled) -> tuple[Reading, Work]:
+    """The input as read, and one run of the selection on it, within the limits."""
+    read = model.read(request.input)
+    scene = model.scene(read.inputs)
+    work = Work(scene, selection.resolve(request.selected(), scene), request.dtype)
+    check_work(work, model.settings)
+    limits.check_tokens(read.inputs, model.text, model.settings)
+    return read, work
+
+
 def plan(request: TraceRequest, model: Modelled) -> Plan:
     """The Plan of a request, or the error that says why there is none.
 
     In this order: the input, the selection, limits of work, the weights. Weights are made last.
     """
-    read = model.read(request.input)
-    scene = model.scene(read.inputs)
-    work = limits.Work(scene, selection.resolve(request.selected(), scene), request.dtype)
-    limits.check_work(work, model.settings)
-    limits.check_tokens(read.inputs, model.text, model.settings)
+    read, work = weighed(request, model)
     weighted = model.weights(limits.memory_bytes(work.cost, request.dtype))
     return Plan(
         run=Run(

@@ -15,8 +15,6 @@ from compute.circuits.subspace import Spans, spans_of
 from compute.config import ModelConfig
 from compute.weights import ModelWeights
 
-MATRICES = ("W_Q", "W_K", "W_V")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Met:

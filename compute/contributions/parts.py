@@ -13,7 +13,6 @@ _SLAB = 1 << 13
 _CHUNK = 1 << 18
 """Numbers of parts' vectors that are alive at once: 2 MiB of float64."""
 
-Push = Callable[[Array], Array]
 """What a sublayer's raw output goes through to the stream, linear: (..., R, p, d) -> same."""
 
 

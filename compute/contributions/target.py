@@ -62,19 +62,11 @@ def last_sum(config: ModelConfig) -> str:
 
 def _named(of: str, scene: Scene) -> str:
     """The one full name that a spelling means."""
-    found = spelling.meanings(of, scene.config)
-    names = [name for meaning in found for name in meaning.names()]
-    if not found:
-        raise QuestionError([selection.unknown_stage(of, scene, _PLACE)])
-    if found[0].outright:
-        refuse_if(QuestionError, list(_no_sum(found[0].stage.name, names[0], scene)))
-    if len(names) > 1 or "*" in of:
-        detail = f"This means {len(names)} stages; name one, of one block: {names[-1]}."
-        raise QuestionError([Fault(code="several_stages", detail=detail, place=_PLACE)])
-    reason = scene.absence(names[0])
-    if reason is not None:
-        raise QuestionError([selection.absent_stage(found[0].stage, reason, _PLACE)])
-    return names[0]
+    for meaning in spelling.meanings(of, scene.config):
+        if meaning.outright:
+            name = next(meaning.names())
+            refuse_if(QuestionError, list(_no_sum(meaning.stage.name, name, scene)))
+    return selection.one_stage(of, scene, _PLACE)
 
 
 def _target(name: str, scene: Scene) -> Target:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from compute import selection, stages
 from compute.derivatives.model import model
-from compute.errors import Fault, Place, QuestionError, refuse_if
-from compute.measures import Measure, one_stage
+from compute.errors import Fault, Place, QuestionError, outside, refuse_if
+from compute.measures import Measure
 from compute.selection import Scene, Wanted
-from compute.types import Selected
+from compute.types import AXES, Selected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,13 @@ def pair(scene: Scene, asked: PairAsked) -> Pair:
     faults = [
         *_without_rows(of, ("of",)),
         *_without_rows(by, ("by",)),
-        *_outside(asked.position, lengths["of"], of, ("position",)),
-        *([] if asked.source is None else _outside(asked.source, lengths["by"], by, ("source",))),
+        *outside(of, "position", asked.position, lengths["of"], ("position",)),
     ]
+    if asked.source is not None:
+        faults += outside(by, "position", asked.source, lengths["by"], ("source",))
     refuse_if(QuestionError, faults)
     source = asked.position if asked.source is None else asked.source
-    refuse_if(QuestionError, list(_outside(source, lengths["by"], by, ("position",))))
+    refuse_if(QuestionError, list(outside(by, "position", source, lengths["by"], ("position",))))
     refuse_if(QuestionError, _backwards(scene, of, by))
     return Pair(
         of=of, by=by, position=asked.position % lengths["of"], source=source % lengths["by"]
@@ -58,7 +59,7 @@ def _named(scene: Scene, asked: PairAsked) -> list[str]:
     faults: list[Fault] = []
     for key, spelled in (("of", asked.of), ("by", asked.by)):
         try:
-            names.append(one_stage(spelled, scene, (key,)))
+            names.append(selection.one_stage(spelled, scene, (key,)))
         except QuestionError as error:
             faults += error.faults
     refuse_if(QuestionError, faults)
@@ -68,23 +69,13 @@ def _named(scene: Scene, asked: PairAsked) -> list[str]:
 def _without_rows(name: str, place: Place) -> Iterator[Fault]:
     stage = stages.find(name)
     if stage.derived or len(stage.axes) != 2 or stage.axes[0] != "n" or stage.name == _EXPERTS:
-        rule = "A Jacobian is of a stage with a row of numbers at each position"
-        detail = f"{rule}, and {stage.name} has none."
+        axes = ", ".join(AXES[letter] for letter in stage.axes)
+        rule = "A Jacobian is of a stage that is computed, with the axes position and one more"
+        detail = f"{rule}; {stage.name} has {axes}. What a head adds to is attn_out."
         yield Fault(code="no_such_axis", detail=detail, place=place, expected="blocks.0.resid_post")
 
 
 _EXPERTS = "ffn.experts"
-
-
-def _outside(index: int, length: int, name: str, place: Place) -> Iterator[Fault]:
-    if not -length <= index < length:
-        yield Fault(
-            code="index_out_of_range",
-            detail=f"{name} has {length} positions: 0 to {length - 1}, or from the end.",
-            place=place,
-            expected=f"from {-length} to {length - 1}",
-            got=index,
-        )
 
 
 def _backwards(scene: Scene, of: str, by: str) -> list[Fault]:

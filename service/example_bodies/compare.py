@@ -96,6 +96,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
             ),
         ],
         "first_difference": "blocks.0.attn_out",
+        "reason": None,
         "only_in": {"a": {}, "b": {}},
         "shapes": [],
     }

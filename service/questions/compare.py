@@ -62,6 +62,9 @@ def _side(
         return _Side(model, intervening.plan(asked.model_copy(update=_ONE_RUN), model))
 
 
+_NOTHING_COMPARED = "no stage of both has the same shape, so nothing was compared"
+
+
 def _check_both(a: _Side, b: _Side, state: State) -> None:
     """TooLarge where both runs together are beyond a limit."""
     of_a, of_b = a.planned.cost, b.planned.cost
@@ -84,6 +87,7 @@ def _answer(a: _Side, b: _Side, found: Comparison, threshold: float) -> View:
         "threshold": threshold,
         "stages": [_stage(one, threshold) for one in found.differences],
         "first_difference": found.first_beyond(threshold),
+        "reason": None if found.differences else _NOTHING_COMPARED,
         "only_in": {"a": found.only_in_a, "b": found.only_in_b},
         "shapes": [{"name": x.name, "a": x.a, "b": x.b} for x in found.shapes],
     }

@@ -18,7 +18,6 @@ from compute.trace import Run
 from compute.types import Array, Inputs, Ints, Past
 from schemas.decode import DecodeRequest
 from service import encoding, limits, modelled, views
-from service.errors import TooLarge
 from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.reading import Reading
@@ -27,7 +26,6 @@ from service.state import State
 _OF_A_TOKEN = 8
 """Numbers that the text of a token of `top` is as long as, with its id, logit and probability."""
 
-_FEW_CHARACTERS = 1 << 19  # of tokens, which fit in any answer
 _ADVICE = (
     "Ask for fewer steps, stages or slices; logits = false leaves out the logits, "
     "cache_as = none the cache."
@@ -152,14 +150,10 @@ def _need(asked: DecodeRequest, model: Modelled, read: Reading, price: Price) ->
 
 def _check_texts(plan: _Plan) -> None:
     """Raise TooLarge where the texts of the tokens that are told may be too long together."""
-    most = max(plan.model.settings.answer_elements, _FEW_CHARACTERS)
     told = (plan.asked.steps + 1) * (plan.asked.top + 1) * (plan.read.inputs.batch or 1)
-    if plan.model.text is not None and told * LONGEST_TOKEN > most:
-        raise TooLarge(
-            limit={"name": "answer_elements", "value": most, "got": told * LONGEST_TOKEN},
-            detail=f"The answer names {told:,} tokens: ask for fewer steps, or a smaller top.",
-            place=("steps",),
-        )
+    if plan.model.text is not None:
+        said = f"The answer names {told:,} tokens: ask for fewer steps, or a smaller top."
+        limits.check_characters(told * LONGEST_TOKEN, said, plan.model.settings, ("steps",))
 
 
 def _check_digest(asked: DecodeRequest, weighted: Weighted) -> None:

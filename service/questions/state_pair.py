@@ -14,7 +14,7 @@ from compute.derivatives.price import Price, price
 from compute.derivatives.pulling import Point
 from compute.derivatives.routes import route
 from compute.derivatives.rows import active
-from compute.errors import Fault, QuestionError
+from compute.errors import QuestionError, outside, refuse_if
 from compute.selection import Scene
 from compute.types import Array, Inputs
 from schemas.jacobian import JacobianRequest
@@ -109,14 +109,8 @@ def answer(asked: JacobianRequest, model: Modelled, reading: Reading) -> tuple[W
 
 def _batch(asked: int, inputs: Inputs) -> int:
     length = inputs.batch or 1
-    if -length <= asked < length:
-        return asked % length
-    detail = f"batch has {length} entries here: 0 to {length - 1}, or from the end."
-    expected = f"from {-length} to {length - 1}"
-    fault = Fault(
-        code="index_out_of_range", detail=detail, place=("batch",), expected=expected, got=asked
-    )
-    raise QuestionError([fault])
+    refuse_if(QuestionError, list(outside("the input", "batch", asked, length, ("batch",))))
+    return asked % length
 
 
 def _pair(asked: JacobianRequest, scene: Scene) -> Pair:

@@ -11,6 +11,7 @@ def notes(question: Question) -> Sequence[str]:
     """A sentence for each thing this model has that was left out of what was asked."""
     config = question.config
     return [
+        *_of_readers(question),
         *_of_norms(config, question.fold_norm),
         *(_of_scores(config) if question.ask & {"qk", "composition"} else ()),
         *(_of_biases(config.attention) if question.ask & {"qk", "ov", "token_copying"} else ()),
@@ -18,6 +19,12 @@ def notes(question: Question) -> Sequence[str]:
         *(_of_tokens(config) if question.tokens or "token_copying" in question.ask else ()),
         *_of_others(config),
     ]
+
+
+def _of_readers(question: Question) -> Iterator[str]:
+    last = max(head.block for head in question.readers)
+    if "composition" in question.ask and all(head.block >= last for head in question.heads):
+        yield "No reader is in a later block than these heads, so none composes with them."
 
 
 def _of_norms(config: ModelConfig, fold_norm: bool) -> Iterator[str]:

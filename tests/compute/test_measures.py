@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import runs
 from cases import small
-from compute import config_json, selection, stages
+from compute import config_json, stages
 from compute.errors import Fault, QuestionError
-from compute.measures import Measure, measure_of, one_stage
+from compute.measures import Measure, measure_of
 from compute.selection import Scene
 
 RAW = small.model(6, attention=small.attention(2, 3), ffn=small.mlp(7)) | {"n_layers": 2}
@@ -88,13 +87,3 @@ def test_stage_that_cannot_be_measured_is_refused(stage: str, code: str) -> None
     normed = scene(norm=small.norm("layernorm"))
     (found,) = faults(normed, stage=stage, direction=np.ones(6))
     assert (found.code, found.place) == (code, ("measure", "stage"))
-
-
-def test_one_stage_means_a_stage_of_every_random_case() -> None:
-    for seed in range(0, 100, 7):
-        case = runs.case_of(seed)
-        config = config_json.from_json(case.config)
-        at = selection.scene_for(config, runs.inputs_of(case.inputs))
-        for name, _ in stages.in_order(config):
-            if at.absence(name) is None:
-                assert one_stage(name, at, ()) == name

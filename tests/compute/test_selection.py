@@ -378,3 +378,12 @@ def test_a_slice_has_the_values_of_the_whole_at_its_indices() -> None:
     # sums of two and five products, perhaps in another order
     small.close(made["attn.dots"], whole["attn.dots"][..., [5, 4]], atol=1e-14)
     small.close(made["attn.head_out"], whole["attn.head_out"][:, [1]][..., [10]], atol=1e-14)
+
+
+def test_one_stage_means_a_stage_of_every_random_case() -> None:
+    for seed in range(0, 100, 7):
+        case = runs.case_of(seed)
+        at = scene_of(case)
+        for name, _ in stages.in_order(at.config):
+            if at.absence(name) is None:
+                assert selection.one_stage(name, at, ()) == name

@@ -190,7 +190,7 @@ MEASURES = [
              "shape_mismatch", "is 4 numbers"),
             ("stage that is none", {**_ROW, "stage": MARK}, "/stage", "unknown_stage", ""),
             ("stage of every block", {**_ROW, "stage": "resid_post"}, "/stage", "several_stages",
-             "One stage of one block"),
+             "name one, of one block"),
             ("stages of stars", {**_ROW, "stage": "*"}, "/stage", "several_stages", ""),
             ("absent stage", {**_ROW, "stage": "blocks.0.ffn.gate"}, "/stage", "stage_absent", ""),
             ("stage of heads", {**_ROW, "stage": "blocks.0.attn.z"}, "/stage", "no_such_axis", ""),

@@ -142,10 +142,10 @@ DERIVATIVES = [
         _derived(f"derivative: {key} is {name!r}", {f"/{key}": name}, code, says=says)
         for key in ("of", "by")
         for name, code, says in [
-            (MARK, "unknown_stage", ""), ("resid_post", "several_stages", "One stage of one block"),
+            (MARK, "unknown_stage", ""), ("resid_post", "several_stages", "name one, of one block"),
             ("*", "several_stages", ""), ("blocks.2.resid_pre", "unknown_stage", ""),
             ("blocks.0.ffn.gate", "stage_absent", ""),
-            ("blocks.0.attn.pattern", "no_such_axis", "a row of numbers at each position"),
+            ("blocks.0.attn.pattern", "no_such_axis", "the axes position and one more"),
             ("blocks.0.attn.head_out", "no_such_axis", ""),
         ]
     ),
