@@ -45,11 +45,27 @@ class FfnBias:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MlaConfig:
+    """Latent attention: keys and values of all heads are read from `kv_lora_rank` numbers.
+
+    Queries come from `q_lora_rank` numbers, or from the stream where it is None. A head's d_head is
+    `d_nope` + `d_rope`; the `d_rope` coordinates of a key turn, and all heads share them. Sized,
+    not run. DeepSeek-V2, arXiv:2405.04434, section 2.1.
+    """
+
+    q_lora_rank: int | None
+    kv_lora_rank: int
+    d_nope: int
+    d_rope: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionConfig:
     """Softmax attention over scores; `scale` multiplies Q K^T; `window` counts the query itself.
 
     `softcap` c: scaled scores become c · tanh(s / c). `qk_norm`: queries and keys are normalized,
     head by head or over all heads together. `sinks`: each head has one more logit in its softmax.
+    `mla`: keys and values are latent.
     """
 
     kind: AttentionKind = "softmax"
@@ -64,6 +80,7 @@ class AttentionConfig:
     mask: MaskKind = "causal"
     window: int | None = None
     bias: AttentionBias = AttentionBias()
+    mla: MlaConfig | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +90,8 @@ class FfnConfig:
     A mixture: each token goes to the `top_k` of `n_experts` experts with the largest router
     logits. `renormalize`: their weights are the softmax over the chosen logits, else over all.
     `d_shared` > 0: one more expert of that width sees every token; `shared_gate` weighs it.
+    The first `first_dense` blocks, and of the others all but each `every`-th, have a dense ffn of
+    width `d_dense` in its place (0: there are none). Sized, not run.
     """
 
     kind: FfnKind = "mlp"
@@ -86,6 +105,9 @@ class FfnConfig:
     router_bias: bool = False
     d_shared: int = 0
     shared_gate: bool = False
+    first_dense: int = 0
+    every: int = 1
+    d_dense: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +117,8 @@ class NormConfig:
     pre: before each sublayer. post: after each addition. output: on each sublayer's output,
     before it is added. sandwich: pre and output together. `gain_offset` is added to the stored
     weight: 0, or 1 where the stored weight is w of (1 + w). `bias`: a LayerNorm's bias exists.
-    `shared`: in a parallel block one norm feeds both sublayers.
+    `shared`: in a parallel block one norm feeds both sublayers. `gain` false: the norms hold no
+    numbers, neither gain nor bias. Sized, not run.
     """
 
     kind: NormKind = "layernorm"
@@ -104,6 +127,7 @@ class NormConfig:
     gain_offset: float = 0.0
     bias: bool = True
     shared: bool = False
+    gain: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +175,28 @@ class LayerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PatchesConfig:
+    """An image cut into square patches, a position each: one product makes a patch a row.
+
+    `class_token`: one more learned row comes first. Sized, not run. ViT, arXiv:2010.11929.
+    """
+
+    image_size: int
+    patch_size: int
+    channels: int = 3
+    bias: bool = True
+    class_token: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraConfig:
+    """A part that no other field says: its name, and how many numbers it holds."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
     """A stack of `n_layers` blocks, with an embedding where `vocab` is given, and a readout there.
 
@@ -158,6 +204,11 @@ class ModelConfig:
     `layers` is empty where all blocks are alike, else it has an entry for each. With
     `cross_attention` each block also attends to a memory: the output of `encoder`, a stack of its
     own that shares the embedding, or rows that the request brings.
+
+    Sized, not run: `vocab_padded_to` rows of the embedding and the readout; `d_embed`, a narrower
+    width of what is below the stack, and a product up to d_model; `distinct_blocks`, so many blocks
+    that share their weights in turn; `patches`. Beside the run: `pooler` (a product and a bias over
+    the first row), `classes` (a readout of so many classes), `extras`.
     """
 
     d_model: int
@@ -182,6 +233,14 @@ class ModelConfig:
     logit_softcap: float | None = None
     layers: tuple[LayerConfig, ...] = ()
     encoder: Union["ModelConfig", None] = None
+    vocab_padded_to: int | None = None
+    d_embed: int | None = None
+    embed_projection_bias: bool = True
+    distinct_blocks: int | None = None
+    patches: PatchesConfig | None = None
+    pooler: bool = False
+    classes: int = 0
+    extras: tuple[ExtraConfig, ...] = ()
 
 
 def reads_out(config: ModelConfig) -> bool:
@@ -228,9 +287,16 @@ def attention_config(  # noqa: PLR0913 - a keyword for each field
     mask: MaskKind = "causal",
     window: int | None = None,
     bias: AttentionBias = AttentionBias(),
+    mla: MlaConfig | None = None,
 ) -> AttentionConfig:
-    """n_kv_heads = n_heads, d_head = d_model / n_heads = d_value, scale = 1 / sqrt(d_head)."""
+    """n_kv_heads = n_heads, d_head = d_model / n_heads = d_value, scale = 1 / sqrt(d_head).
+
+    With mla d_head = d_nope + d_rope, and d_value = d_nope.
+    """
     default_width = 0 if d_model % n_heads else d_model // n_heads  # 0: config_rules refuses it
+    if mla is not None:
+        default_width = mla.d_nope + mla.d_rope
+        d_value = mla.d_nope if d_value is None else d_value
     width = default_width if d_head is None else d_head
     return AttentionConfig(
         n_heads=n_heads,
@@ -244,6 +310,7 @@ def attention_config(  # noqa: PLR0913 - a keyword for each field
         mask=mask,
         window=window,
         bias=bias,
+        mla=mla,
     )
 
 
@@ -261,8 +328,15 @@ def ffn_config(  # noqa: PLR0913 - a keyword for each field
     router_bias: bool = False,
     d_shared: int = 0,
     shared_gate: bool = False,
+    first_dense: int = 0,
+    every: int = 1,
+    d_dense: int | None = None,
 ) -> FfnConfig:
-    """d_ff = 4 d_model; b_in and b_out exist, and b_gate where there is a gate; of experts none."""
+    """d_ff = 4 d_model; b_in and b_out exist, and b_gate where there is a gate; of experts none.
+
+    d_dense = 4 d_model where some blocks of a mixture are dense.
+    """
+    default_dense = 4 * d_model if first_dense or every > 1 else 0
     return FfnConfig(
         kind=kind,
         d_ff=4 * d_model if d_ff is None else d_ff,
@@ -275,6 +349,9 @@ def ffn_config(  # noqa: PLR0913 - a keyword for each field
         router_bias=router_bias,
         d_shared=d_shared,
         shared_gate=shared_gate,
+        first_dense=first_dense,
+        every=every,
+        d_dense=default_dense if d_dense is None else d_dense,
     )
 
 

@@ -5,7 +5,7 @@ strict: every field that applies, of its type, and nothing else; what only some 
 may be left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -15,6 +15,7 @@ from compute.config import (
     FfnConfig,
     ModelConfig,
     NormConfig,
+    PatchesConfig,
     PositionConfig,
     RopeScaling,
     reads_out,
@@ -31,7 +32,7 @@ _APPLYING = {
     (FfnConfig, "mlp"): _BIASES,
     (FfnConfig, "gated"): _BIASES,
     (NormConfig, "none"): (),
-    (NormConfig, "rmsnorm"): ("placement", "eps", "gain_offset", "shared"),
+    (NormConfig, "rmsnorm"): ("placement", "eps", "gain_offset", "shared", "gain"),
     (PositionConfig, "none"): (),
     (PositionConfig, "sinusoidal"): (),
     (PositionConfig, "learned"): ("n_positions",),
@@ -46,10 +47,23 @@ _APPLYING = {
 }
 """(part, kind) -> the fields that apply beside `kind`; all of them where a pair is not listed."""
 
+SIZED: Mapping[type, tuple[str, ...]] = {
+    AttentionConfig: ("mla",),
+    FfnConfig: ("first_dense", "every", "d_dense"),
+    NormConfig: ("gain",),
+    ModelConfig: (
+        *("vocab_padded_to", "d_embed", "embed_projection_bias", "distinct_blocks"),
+        *("patches", "pooler", "classes", "extras"),
+    ),
+}
+"""Part -> its fields that are sized and not run; they are written where they say something."""
+
 _OPTIONAL = {
-    AttentionConfig: {"softcap", "qk_norm", "sinks"},
-    NormConfig: {"bias", "shared"},
+    AttentionConfig: {"softcap", "qk_norm", "sinks", *SIZED[AttentionConfig]},
+    FfnConfig: {*SIZED[FfnConfig]},
+    NormConfig: {"bias", "shared", *SIZED[NormConfig]},
     PositionConfig: {"scaling"},
+    PatchesConfig: {"channels", "bias", "class_token"},
     ModelConfig: {field.name for field in fields(ModelConfig) if field.default is not MISSING},
 }
 """Part -> the fields that may be left out of what is read: off, as their defaults say."""
@@ -65,10 +79,19 @@ def applying_fields(part: type, kind: object) -> tuple[str, ...]:
 def as_json(config: object) -> dict[str, Any]:
     """A config dataclass as plain JSON: {field: value}, parts nested, `in_` written `in`."""
     names = applying_fields(type(config), getattr(config, "kind", None))
-    values = {name: getattr(config, name) for name in names}
+    unsaid = set(unsaid_fields(config))
+    values = {name: getattr(config, name) for name in names if name not in unsaid}
     if isinstance(config, ModelConfig):
         values["readout"] = reads_out(config)  # without a vocab there is none
     return {name.rstrip("_"): _plain(value) for name, value in values.items()}
+
+
+def unsaid_fields(part: object) -> Iterator[str]:
+    """The fields of a part that are sized and not run, and say nothing here."""
+    defaults = {field.name: field.default for field in fields(type(part))}  # type: ignore[arg-type]
+    for name in SIZED.get(type(part), ()):
+        if getattr(part, name) == defaults[name]:
+            yield name
 
 
 def _plain(value: object) -> object:

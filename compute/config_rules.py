@@ -7,7 +7,14 @@ several fields together can break.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from compute.config import FfnConfig, ModelConfig, PositionConfig, RopeScaling, reads_out
+from compute.config import (
+    AttentionConfig,
+    FfnConfig,
+    ModelConfig,
+    PositionConfig,
+    RopeScaling,
+    reads_out,
+)
 from compute.errors import ConfigError, Fault, refuse_if
 from compute.tensors import has_gate
 
@@ -21,6 +28,38 @@ def check(config: ModelConfig) -> ModelConfig:
     return config
 
 
+def check_run(config: ModelConfig) -> ModelConfig:
+    """The config itself, or a ConfigError that names all of it that is sized and not run."""
+    stacks = (((), config), (("encoder",), config.encoder))
+    faults = [
+        replace(fault, place=(*above, *fault.place))
+        for above, stack in stacks
+        if stack is not None
+        for fault in _sized_only(stack)
+    ]
+    refuse_if(ConfigError, faults)
+    return config
+
+
+def _sized_only(config: ModelConfig) -> Iterator[Fault]:
+    dense_too = config.ffn.first_dense > 0 or config.ffn.every > 1
+    sized = {
+        "attention.mla": (config.attention.mla is not None, "latent attention"),
+        "ffn.first_dense": (config.ffn.first_dense > 0, "a mixture with dense blocks"),
+        "ffn.every": (config.ffn.every > 1, "a mixture with dense blocks"),
+        "ffn.d_dense": (config.ffn.d_dense > 0 and not dense_too, "a mixture with dense blocks"),
+        "norm.gain": (not config.norm.gain, "norms without numbers"),
+        "vocab_padded_to": (config.vocab_padded_to is not None, "a padded vocabulary"),
+        "d_embed": (config.d_embed is not None, "an embedding of another width"),
+        "distinct_blocks": (config.distinct_blocks is not None, "blocks that share weights"),
+        "patches": (config.patches is not None, "patches of an image"),
+    }
+    for place, (said, words) in sized.items():
+        if said:
+            detail = f"{place}: {words} can be sized (POST /v1/sizing) and not run."
+            yield replace(_rule(place, detail), code="sized_only")
+
+
 def _faults(config: ModelConfig) -> Iterator[Fault]:
     yield from _size_faults(config)
     yield from _block_faults(config)
@@ -29,9 +68,13 @@ def _faults(config: ModelConfig) -> Iterator[Fault]:
         yield from _head_faults(config)
     if config.ffn.kind == "moe":
         yield from _expert_faults(config.ffn)
+        yield from _dense_faults(config)
     yield from _position_faults(config)
     yield from _layer_faults(config)
     yield from _readout_faults(config)
+    yield from _sharing_faults(config)
+    yield from _vocab_faults(config)
+    yield from _patch_faults(config)
     if config.encoder is not None:
         yield from _encoder_faults(config, config.encoder)
 
@@ -117,8 +160,42 @@ def _expert_faults(ffn: FfnConfig) -> Iterator[Fault]:
         yield _rule("ffn.shared_gate", "shared_gate weighs a shared expert: give d_shared.")
 
 
+def _dense_faults(config: ModelConfig) -> Iterator[Fault]:
+    ffn = config.ffn
+    if ffn.first_dense > config.n_layers:
+        detail = f"first_dense = {ffn.first_dense} is more than there are blocks."
+        yield _rule("ffn.first_dense", detail, f"at most {config.n_layers}", ffn.first_dense)
+    if ffn.d_dense and not (ffn.first_dense or ffn.every > 1):
+        yield _rule(
+            "ffn.d_dense", "d_dense is the width of dense blocks: give first_dense or every."
+        )
+
+
+def _latent_faults(config: ModelConfig, attention: AttentionConfig) -> Iterator[Fault]:
+    mla = attention.mla
+    if mla is None:
+        return
+    if attention.d_head != mla.d_nope + mla.d_rope:
+        detail = f"With mla d_head is d_nope + d_rope = {mla.d_nope + mla.d_rope}; leave it out."
+        expected = mla.d_nope + mla.d_rope
+        yield _rule("attention.d_head", detail, expected, attention.d_head)
+    if attention.n_kv_heads != attention.n_heads:
+        detail = "With mla every head has keys and values of its own: n_kv_heads = n_heads."
+        yield _rule("attention.n_kv_heads", detail, attention.n_heads, attention.n_kv_heads)
+    if attention.qk_norm != "none":
+        yield _rule(
+            "attention.qk_norm", "With mla the latent numbers are normalized: leave it out."
+        )
+    for name in ("q", "k", "v"):
+        if getattr(attention.bias, name):
+            yield _rule(f"attention.bias.{name}", f"mla has no bias of {name}.", False, True)
+    if config.cross_attention:
+        yield _rule("cross_attention", "Cross-attention with mla is not known.")
+
+
 def _head_faults(config: ModelConfig) -> Iterator[Fault]:
     attention = config.attention
+    yield from _latent_faults(config, attention)
     if attention.d_head == 0:
         yield _rule(
             "attention.n_heads",
@@ -216,6 +293,43 @@ def _encoder_faults(config: ModelConfig, encoder: ModelConfig) -> Iterator[Fault
         return
     for fault in _faults(encoder):
         yield replace(fault, place=("encoder", *fault.place))
+
+
+def _sharing_faults(config: ModelConfig) -> Iterator[Fault]:
+    distinct = config.distinct_blocks
+    if distinct is None:
+        return
+    if distinct > config.n_layers:
+        detail = f"distinct_blocks = {distinct} is more than there are blocks."
+        yield _rule("distinct_blocks", detail, f"at most {config.n_layers}", distinct)
+    if config.ffn.first_dense or config.ffn.every > 1:
+        yield _rule("distinct_blocks", "Blocks that share weights are alike: all of experts.")
+
+
+def _vocab_faults(config: ModelConfig) -> Iterator[Fault]:
+    padded, vocab = config.vocab_padded_to, config.vocab
+    if vocab is None:
+        for place, said in (("vocab_padded_to", padded), ("d_embed", config.d_embed)):
+            if said is not None:
+                yield _rule(place, f"{place} belongs to an embedding; it needs vocab.")
+    elif padded is not None and padded < vocab:
+        detail = f"vocab_padded_to = {padded} is less than vocab = {vocab}."
+        yield _rule("vocab_padded_to", detail, f"at least {vocab}", padded)
+    if config.d_embed == config.d_model:
+        detail = "d_embed is d_model: leave it out; there is no product between equal widths."
+        yield _rule("d_embed", detail, f"not {config.d_model}", config.d_embed)
+
+
+def _patch_faults(config: ModelConfig) -> Iterator[Fault]:
+    patches = config.patches
+    if patches is None:
+        return
+    if patches.image_size % patches.patch_size:
+        detail = f"image_size = {patches.image_size} is not a multiple of patch_size."
+        expected = f"a multiple of {patches.patch_size}"
+        yield _rule("patches.image_size", detail, expected, patches.image_size)
+    if config.vocab is not None:
+        yield _rule("patches", "Patches take the place of tokens: leave vocab out.")
 
 
 def _rotary_faults(rotary_dim: int, d_head: int) -> Iterator[Fault]:

@@ -126,6 +126,29 @@ class EncoderAsked(StackAsked):
         return replace(made, final_norm=not placed_after)
 
 
+class PatchesAsked(Asked):
+    """An image cut into square patches, a position each. Sized, not run."""
+
+    image_size: Size = Field(description="Pixels of a side; a multiple of patch_size.")
+    patch_size: Size = Field(description="Pixels of a patch's side.")
+    channels: Size = Field(default=3, description="Numbers of a pixel.")
+    bias: bool = Field(default=True, description="The product has a bias.")
+    class_token: bool = Field(default=True, description="One more learned row comes first.")
+
+    def to_compute(self) -> config.PatchesConfig:
+        """The part resolved."""
+        return config.PatchesConfig(**self.model_dump())
+
+
+class ExtraAsked(Asked):
+    """A part that no other field says. Sized, beside the run."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")] = Field(
+        description="What it is called."
+    )
+    parameters: Annotated[int, Field(ge=0, le=1 << 50)] = Field(description="Numbers it holds.")
+
+
 class ConfigAsked(StackAsked):
     """A model. Everything but d_model and attention.n_heads may be left out.
 
@@ -159,6 +182,39 @@ class ConfigAsked(StackAsked):
     encoder: EncoderAsked | None = Field(
         default=None, description="A stack that reads input.memory first. Default: none."
     )
+    vocab_padded_to: Size | None = Field(
+        default=None,
+        description="Rows of the embedding and the readout, where they are more than vocab. "
+        "Sized, not run.",
+    )
+    d_embed: Size | None = Field(
+        default=None,
+        description="Width of tables and norm below the stack, where a product takes them to "
+        "d_model. Sized, not run. Default: d_model, no product.",
+    )
+    embed_projection_bias: bool = Field(
+        default=True, description="With d_embed: the product has a bias."
+    )
+    distinct_blocks: Size | None = Field(
+        default=None,
+        description="So many blocks have weights of their own, which the stack goes through "
+        "again and again. Sized, not run. Default: n_layers.",
+    )
+    patches: PatchesAsked | None = Field(
+        default=None,
+        description="Positions are patches of an image, in the place of tokens. Sized, not run.",
+    )
+    pooler: bool = Field(
+        default=False,
+        description="A product and a bias over the first row, as in BERT. Sized, beside the run.",
+    )
+    classes: Count = Field(
+        default=0,
+        description="A readout with a bias of so many classes. Sized, beside the run.",
+    )
+    extras: Annotated[list[ExtraAsked], Field(max_length=64)] = Field(
+        default=[], description="Parts that no other field says. Sized, beside the run."
+    )
 
     def to_compute(self) -> ModelConfig:
         """The config resolved, nothing optional; a ConfigError with every broken rule."""
@@ -182,5 +238,13 @@ class ConfigAsked(StackAsked):
                 logit_softcap=self.logit_softcap,
                 cross_attention=crossed,
                 encoder=encoder,
+                vocab_padded_to=self.vocab_padded_to,
+                d_embed=self.d_embed,
+                embed_projection_bias=self.embed_projection_bias,
+                distinct_blocks=self.distinct_blocks,
+                patches=None if self.patches is None else self.patches.to_compute(),
+                pooler=self.pooler,
+                classes=self.classes,
+                extras=tuple(config.ExtraConfig(**extra.model_dump()) for extra in self.extras),
             )
         )

@@ -7,9 +7,16 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel
 
 from compute import config
-from compute.config_json import applying_fields
+from compute.config_json import applying_fields, unsaid_fields
 from schemas import config_faults
-from schemas.config import MOST_LAYERS, ConfigAsked, EncoderAsked, StackAsked
+from schemas.config import (
+    MOST_LAYERS,
+    ConfigAsked,
+    EncoderAsked,
+    ExtraAsked,
+    PatchesAsked,
+    StackAsked,
+)
 from schemas.positions import LayerAsked, PositionAsked, RopeScalingAsked
 from schemas.sublayers import (
     AttentionAsked,
@@ -17,6 +24,7 @@ from schemas.sublayers import (
     EncoderAttentionAsked,
     FfnAsked,
     FfnBiasAsked,
+    MlaAsked,
     NormAsked,
 )
 
@@ -31,6 +39,9 @@ _ASKED: Mapping[type, type[BaseModel]] = {
     config.NormConfig: NormAsked,
     config.PositionConfig: PositionAsked,
     config.RopeScaling: RopeScalingAsked,
+    config.MlaConfig: MlaAsked,
+    config.PatchesConfig: PatchesAsked,
+    config.ExtraConfig: ExtraAsked,
 }
 _IN_ENCODERS: Mapping[type[BaseModel], type[BaseModel]] = {
     ConfigAsked: EncoderAsked,
@@ -51,6 +62,7 @@ def _written(resolved: object, *, encoder: bool) -> BaseModel:
     asked = _ASKED[type(resolved)]
     form = _IN_ENCODERS.get(asked, asked) if encoder else asked
     names = {*applying_fields(type(resolved), getattr(resolved, "kind", None))}
+    names -= {*unsaid_fields(resolved)}
     if getattr(resolved, "vocab", 0) is None:
         names -= {"readout"}  # it follows a vocab that is brought
     values = {name: getattr(resolved, name) for name in form.model_fields if name in names}
@@ -60,6 +72,8 @@ def _written(resolved: object, *, encoder: bool) -> BaseModel:
     if isinstance(resolved, config.ModelConfig):
         alike = config.layer_config(resolved)
         values["layers"] = [_own(layer, alike) for layer in resolved.layers]
+        if "extras" in values:
+            values["extras"] = [_written(extra, encoder=encoder) for extra in resolved.extras]
     return form.model_construct(_fields_set=set(values), **values)
 
 

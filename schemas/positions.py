@@ -106,9 +106,8 @@ class PositionAsked(Asked):
         """The part resolved."""
         said = self.model_dump(exclude_none=True, exclude={"scaling"})
         said.setdefault("bidirectional", self.kind == "t5_bias" and attention.mask == "full")
-        return config.position_config(
-            d_head=attention.d_head, scaling=self.scaling.to_compute(), **said
-        )
+        turning = attention.d_head if attention.mla is None else attention.mla.d_rope
+        return config.position_config(d_head=turning, scaling=self.scaling.to_compute(), **said)
 
 
 class LayerAsked(Asked):

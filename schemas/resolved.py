@@ -28,6 +28,15 @@ FfnBiasAnswer = TypedDict(
 """Which of b_in, b_gate, b_out exist."""
 
 
+class MlaAnswer(TypedDict):
+    """Latent attention."""
+
+    q_lora_rank: Annotated[int | None, Field(description="Queries' latent width; null: none.")]
+    kv_lora_rank: Annotated[int, Field(description="Latent width of keys and values.")]
+    d_nope: Annotated[int, Field(description="Coordinates of a key of each head's own.")]
+    d_rope: Annotated[int, Field(description="Coordinates of a key that turn, shared.")]
+
+
 class AttentionAnswer(TypedDict):
     """Attention; with kind = none nothing else."""
 
@@ -47,6 +56,7 @@ class AttentionAnswer(TypedDict):
     mask: NotRequired[Annotated[config.MaskKind, Field(description="causal or full")]]
     window: NotRequired[Annotated[int | None, Field(description="|n - m| < window; null: none.")]]
     bias: NotRequired[Annotated[AttentionBiasAnswer, Field(description="Which biases exist.")]]
+    mla: NotRequired[Annotated[MlaAnswer, Field(description="Latent attention, where it is.")]]
 
 
 class FfnAnswer(TypedDict):
@@ -71,6 +81,9 @@ class FfnAnswer(TypedDict):
     shared_gate: NotRequired[
         Annotated[bool, Field(description="moe: the shared expert's output is weighed.")]
     ]
+    first_dense: NotRequired[Annotated[int, Field(description="moe: dense first blocks, if any.")]]
+    every: NotRequired[Annotated[int, Field(description="moe: each so many-th, if not all.")]]
+    d_dense: NotRequired[Annotated[int, Field(description="moe: width of dense blocks, if any.")]]
 
 
 class NormAnswer(TypedDict):
@@ -86,6 +99,7 @@ class NormAnswer(TypedDict):
     shared: NotRequired[
         Annotated[bool, Field(description="One norm feeds both sublayers of a parallel block.")]
     ]
+    gain: NotRequired[Annotated[bool, Field(description="false, where norms hold no numbers.")]]
 
 
 class RopeScalingAnswer(TypedDict):
@@ -177,6 +191,23 @@ class StackAnswer(TypedDict):
     ]
 
 
+class PatchesAnswer(TypedDict):
+    """An image cut into patches."""
+
+    image_size: Annotated[int, Field(description="Pixels of a side.")]
+    patch_size: Annotated[int, Field(description="Pixels of a patch's side.")]
+    channels: Annotated[int, Field(description="Numbers of a pixel.")]
+    bias: Annotated[bool, Field(description="The product has a bias.")]
+    class_token: Annotated[bool, Field(description="One more learned row comes first.")]
+
+
+class ExtraAnswer(TypedDict):
+    """A part that no other field says."""
+
+    name: Annotated[str, Field(description="What it is called.")]
+    parameters: Annotated[int, Field(description="Numbers it holds.")]
+
+
 class EncoderAnswer(StackAnswer):
     """The encoder's config resolved: it has no vocab and no encoder of its own."""
 
@@ -188,4 +219,18 @@ class ConfigAnswer(StackAnswer):
 
     encoder: Annotated[
         EncoderAnswer | None, Field(description="What reads input.memory; null: there is none.")
+    ]
+    vocab_padded_to: NotRequired[Annotated[int, Field(description="Rows, where not vocab.")]]
+    d_embed: NotRequired[Annotated[int, Field(description="Width below the stack, if another.")]]
+    embed_projection_bias: NotRequired[
+        Annotated[bool, Field(description="false, where the product to d_model has none.")]
+    ]
+    distinct_blocks: NotRequired[
+        Annotated[int, Field(description="Blocks with weights of their own, where not all.")]
+    ]
+    patches: NotRequired[Annotated[PatchesAnswer, Field(description="Patches, where there are.")]]
+    pooler: NotRequired[Annotated[bool, Field(description="true, where there is a pooler.")]]
+    classes: NotRequired[Annotated[int, Field(description="Classes, where there are.")]]
+    extras: NotRequired[
+        Annotated[list[ExtraAnswer], Field(description="Parts no other field says, if any.")]
     ]

@@ -60,6 +60,21 @@ AttentionBiases = Annotated[
 FfnBiases = Annotated[FfnBiasAsked, BeforeValidator(_all_or_none), _flags("in", "gate", "out")]
 
 
+class MlaAsked(Asked):
+    """Latent attention, as in DeepSeek-V2. Sized, not run."""
+
+    q_lora_rank: Size | None = Field(
+        default=None, description="Queries are read from so many numbers. Default: the stream."
+    )
+    kv_lora_rank: Size = Field(description="Keys and values of all heads: from so many numbers.")
+    d_nope: Size = Field(description="Coordinates of a key that each head has of its own.")
+    d_rope: Size = Field(description="Coordinates of a key that turn, and that all heads share.")
+
+    def to_compute(self) -> config.MlaConfig:
+        """The part resolved."""
+        return config.MlaConfig(**self.model_dump())
+
+
 class AttentionAsked(Asked):
     """Multi-head attention; heads may share keys and values in groups."""
 
@@ -106,6 +121,11 @@ class AttentionAsked(Asked):
         default=AttentionBiasAsked(),
         description="true or false for all four, or an object of q, k, v, o. Default: none exist.",
     )
+    mla: MlaAsked | None = Field(
+        default=None,
+        description="Latent attention: d_head is d_nope + d_rope, d_value by default d_nope. "
+        "Sized, not run. Default: none.",
+    )
 
     def to_compute(self, d_model: int) -> config.AttentionConfig:
         """The part resolved."""
@@ -124,6 +144,7 @@ class AttentionAsked(Asked):
             mask=self.mask,
             window=self.window,
             bias=config.AttentionBias(**self.bias.model_dump()),
+            mla=None if self.mla is None else self.mla.to_compute(),
         )
 
 
@@ -179,6 +200,19 @@ class FfnAsked(Asked):
         default=_FFN.shared_gate,
         description="moe: the shared expert's output is multiplied by sigmoid(F W_shared_weight).",
     )
+    first_dense: Count = Field(
+        default=_FFN.first_dense,
+        description="moe: so many first blocks have a dense ffn in its place. Sized, not run.",
+    )
+    every: Size = Field(
+        default=_FFN.every,
+        description="moe: only each so many-th block has experts, the others a dense ffn. "
+        "Sized, not run. Default: 1, all.",
+    )
+    d_dense: Size | None = Field(
+        default=None,
+        description="moe: width of the dense blocks. Default: 4 · d_model, where there are any.",
+    )
 
     def to_compute(self, d_model: int) -> config.FfnConfig:
         """The part resolved."""
@@ -197,6 +231,9 @@ class FfnAsked(Asked):
             router_bias=self.router_bias,
             d_shared=self.d_shared,
             shared_gate=self.shared_gate,
+            first_dense=self.first_dense,
+            every=self.every,
+            d_dense=self.d_dense,
         )
 
     def _bias(self) -> config.FfnBias:
@@ -229,6 +266,10 @@ class NormAsked(Asked):
     shared: bool = Field(
         default=_NORM.shared,
         description="One norm, norm1, feeds both sublayers of a parallel block.",
+    )
+    gain: bool = Field(
+        default=_NORM.gain,
+        description="The norms have gains; false: they hold no numbers. Sized, not run.",
     )
 
     def to_compute(self) -> config.NormConfig:

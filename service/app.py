@@ -31,6 +31,9 @@ from service.storage import tidying
 COMPUTING = (trace, contributions, subspaces, sweep, compare, decode, jacobian, rope, equivariance)
 """The calls that compute: a model or a rule, and a question about it."""
 
+SIZING = ()
+"""The calls that size a model from its config alone."""
+
 DESCRIPTION = (
     "Runs a transformer block, or a stack of them, and returns every intermediate state. "
     "GET /v1/stages names them all."
@@ -64,7 +67,7 @@ def _operation_id(route: APIRoute) -> str:
 
 def _version_1() -> APIRouter:
     router = APIRouter(prefix="/v1")
-    for module in (*COMPUTING, models, presets, stages, limits):
+    for module in (*COMPUTING, *SIZING, models, presets, stages, limits):
         router.include_router(module.router)
     return router
 

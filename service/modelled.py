@@ -193,7 +193,7 @@ def find(
     tensors can serve; or the error that says why there is none."""
     limits.check_weight_ranks(asked, settings)
     checkpoint = None if asked.name is None else store.get(asked.name)
-    config, overrides = _config(asked, checkpoint)
+    config, overrides = config_of(asked, checkpoint)
     limits.check_config(config, asked, settings)
     return Modelled(
         asked=asked,
@@ -221,7 +221,9 @@ def _refused(code: str, detail: str, place: Place, got: object = None) -> Questi
     return QuestionError([Fault(code=code, detail=detail, place=place, got=got)])
 
 
-def _config(asked: ModelAsked, checkpoint: Checkpoint | None) -> tuple[ModelConfig, Sequence[str]]:
+def config_of(
+    asked: ModelAsked, checkpoint: Checkpoint | None
+) -> tuple[ModelConfig, Sequence[str]]:
     """The config resolved, and the fields of a preset's or a stored model's that were changed."""
     stored = None if checkpoint is None else checkpoint.config
     config, said = asked.to_compute(stored), asked.overridden(stored)

@@ -19,7 +19,10 @@ COMPUTE_MAY = sys.stdlib_module_names - {"json"} | {"numpy", "compute"}
 CHECKPOINTS_MAY = COMPUTE_MAY | {"json", "tokenizers", "gguf"}
 VOCABULARY = {
     f"compute.{name}"
-    for name in ("config", "config_json", "config_rules", "stages", "types", "errors")
+    for name in (
+        *("config", "config_json", "config_rules", "stages", "types", "errors"),
+        "sizing.vocabulary",
+    )
 }
 NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "torch", "scipy"}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}

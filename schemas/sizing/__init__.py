@@ -1,0 +1,1 @@
+"""What sizing is asked, and what it answers."""

@@ -1,0 +1,1 @@
+"""What sizing answers, as members of JSON."""

@@ -1,0 +1,91 @@
+"""The model of a sizing request: its config alone, whatever its size; weights are not read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compute import config_json
+from compute.config import ModelConfig
+from compute.errors import ConfigError, Fault
+from compute.sizing import architecture, parameters
+from schemas.model import ModelAsked
+from service import modelled
+from service.state import State
+
+View = dict[str, object]
+
+MOST_PARAMETERS = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A config to be sized; the fields that the request changed of what it named."""
+
+    asked: ModelAsked
+    config: ModelConfig
+    overrides: Sequence[str]
+
+
+def of(asked: ModelAsked, state: State) -> Sized:
+    """The model that a request means, or the error that says why there is none."""
+    checkpoint = None if asked.name is None else state.store.get(asked.name)
+    config, overrides = modelled.config_of(asked, checkpoint)
+    held = parameters.count(config)
+    if held >= MOST_PARAMETERS:
+        detail = "A model of 10^18 parameters or more is not sized."
+        raise ConfigError([Fault(code="too_many_parameters", detail=detail, got=held)])
+    return Sized(asked, config, overrides)
+
+
+def model(sized: Sized) -> View:
+    """The member `model` of an answer."""
+    return {
+        "name": sized.asked.name,
+        "preset": sized.asked.preset,
+        "overrides": list(sized.overrides),
+        "config": config_json.as_json(sized.config),
+    }
+
+
+_MEANINGS = {
+    "d": "d_model",
+    "h": "attention.n_heads",
+    "g": "attention.n_kv_heads",
+    "k": "attention.d_head",
+    "v": "attention.d_value",
+    "f": "ffn.d_ff",
+    "e": "ffn.n_experts",
+    "c": "ffn.top_k",
+    "u": "ffn.d_shared",
+    "t": "token_types",
+    "r": "position.n_buckets",
+    "V": "vocab, or vocab_padded_to",
+    "n_positions": "position.n_positions",
+    "d_embed": "d_embed",
+    "C": "classes",
+    "r_q": "attention.mla.q_lora_rank",
+    "r_kv": "attention.mla.kv_lora_rank",
+    "k_nope": "attention.mla.d_nope",
+    "k_rope": "attention.mla.d_rope",
+    "channels": "patches.channels",
+    "patch": "patches.patch_size",
+}
+
+
+def symbols(sized: Sized) -> list[View]:
+    """The letters of the formulas that come from the config, with their numbers."""
+    return [*_counts(sized), *_widths(sized)]
+
+
+def _counts(sized: Sized) -> Iterator[View]:
+    for stack in architecture.stacks(sized.config):
+        kinds = architecture.by_ffn(stack)
+        named = {stack.letter: stack.config.n_layers, **{x.letter: x.count for x in kinds}}
+        for letter, count in named.items():
+            yield {"letter": letter, "meaning": f"{stack.prefix}n_layers", "value": count}
+
+
+def _widths(sized: Sized) -> Iterator[View]:
+    for letter, quantity in architecture.letters(sized.config).items():
+        if quantity.value:
+            value = quantity.value
+            yield {"letter": letter, "meaning": _MEANINGS[letter], "value": value}
