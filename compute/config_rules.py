@@ -75,6 +75,7 @@ def _faults(config: ModelConfig) -> Iterator[Fault]:
     yield from _sharing_faults(config)
     yield from _vocab_faults(config)
     yield from _patch_faults(config)
+    yield from _extra_faults(config)
     if config.encoder is not None:
         yield from _encoder_faults(config, config.encoder)
 
@@ -318,6 +319,13 @@ def _vocab_faults(config: ModelConfig) -> Iterator[Fault]:
     if config.d_embed == config.d_model:
         detail = "d_embed is d_model: leave it out; there is no product between equal widths."
         yield _rule("d_embed", detail, f"not {config.d_model}", config.d_embed)
+
+
+def _extra_faults(config: ModelConfig) -> Iterator[Fault]:
+    names = [extra.name for extra in config.extras]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            yield _rule(f"extras.{at}.name", "Each of extras has a name of its own.")
 
 
 def _patch_faults(config: ModelConfig) -> Iterator[Fault]:

@@ -140,27 +140,21 @@ def article_ledger(config: ModelConfig) -> ArticleLedger:
         Part(id=f"blocks.{name}", each=factor * d**2, count=blocks)
         for name, factor in _BASE.items()
     )
-    exact = _by_group(config)
-    taken = {part.id: int(part.value) for part in base}
-    names = [*taken, *(name for name in exact if name not in taken)]
-    gap = tuple(
-        Part(id=name, each=_difference(exact.get(name, 0), taken.get(name, 0)))
-        for name in names
-        if exact.get(name, 0) != taken.get(name, 0)
-    )
+    taken = {part.id: part.quantity for part in base}
+    exact = {name: number(0) for name in taken} | _by_group(config)
+    differences = {name: made - taken.get(name, 0) for name, made in exact.items()}
+    gap = tuple(Part(id=name, each=made) for name, made in differences.items() if made.value)
     return ArticleLedger(12 * q("L", blocks) * d**2, base, gap)
 
 
-def _difference(exact: int, taken: int) -> Quantity:
-    return number(exact) - number(taken) if taken else number(exact)
-
-
-def _by_group(config: ModelConfig) -> dict[str, int]:
+def _by_group(config: ModelConfig) -> dict[str, Quantity]:
     """The exact count by the ledger's three parts and what it leaves out."""
-    groups: dict[str, int] = {}
+    groups: dict[str, Quantity] = {}
     for held in holdings(config):
-        group = _group(held)
-        groups[group] = groups.get(group, 0) + held.parameters
+        if held.parameters:
+            group, count = _group(held), q(held.letter, held.count)
+            made = held.size if held.count == 1 else count * held.size
+            groups[group] = groups.get(group, number(0)) + made
     return groups
 
 
