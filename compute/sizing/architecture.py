@@ -4,8 +4,10 @@ Nothing here goes through the blocks one by one but where a config lists them.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
 
 from compute.config import FfnConfig, ModelConfig
 from compute.sizing.quantity import Quantity, q
@@ -87,7 +89,8 @@ def windows(config: ModelConfig) -> tuple[tuple[int | None, int], ...]:
     return tuple(sorted(found.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
 
 
-def letters(config: ModelConfig) -> dict[str, Quantity]:
+@lru_cache(maxsize=64)
+def letters(config: ModelConfig) -> Mapping[str, Quantity]:
     """Letter -> number of a stack's widths, as formulas write them."""
     attention, ffn, mla = config.attention, config.ffn, config.attention.mla
     rows = config.vocab or 0
@@ -114,7 +117,7 @@ def letters(config: ModelConfig) -> dict[str, Quantity]:
     if config.patches is not None:
         patches = config.patches
         found |= {"channels": patches.channels, "patch": patches.patch_size}
-    return {letter: q(letter, value) for letter, value in found.items()}
+    return MappingProxyType({letter: q(letter, value) for letter, value in found.items()})
 
 
 def patch_rows(config: ModelConfig) -> int:

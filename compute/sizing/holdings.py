@@ -202,9 +202,9 @@ def _ffn(stack: Stack, kind: Blocks) -> Iterator[Holding]:
     """The tensors of one kind of ffn."""
     listed = tensors.tensors(architecture.one_block(stack.config, kind.ffn)).values()
     own = replace(stack.config, ffn=kind.ffn)
-    letters = architecture.letters(own)
+    letters = dict(architecture.letters(own))
     if kind.prefix == "ffn.dense.":
-        letters["f"] = replace(letters["f"], formula="f_dense")
+        letters["f"] = letters["f"].named("f_dense")
     for tensor in map(_local, listed):
         if not tensor.name.startswith("ffn."):
             continue

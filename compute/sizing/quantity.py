@@ -14,30 +14,42 @@ from typing import Literal, Union
 Exact = int | Fraction
 Operand = Union["Quantity", int]
 
+Step = Literal["letter", "number", "+", "-", "*", "/", "^", "min", "max", "ceil"]
 _SUM, _PRODUCT, _POWER, _ATOM = 0, 1, 2, 3
+_BINDS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "^": _POWER}
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """value; formula in letters; the same with numbers. `binds`: how strongly its last step does.
+    """A value, the step that made it, and of what: formulas are written when they are asked for.
 
     A product leaves out a factor of 1 that is written as a number; a sum leaves out such a 0.
     """
 
     value: Exact
-    formula: str
-    substituted: str
-    binds: int = _ATOM
+    step: Step
+    letter: str = ""
+    operands: tuple["Quantity", ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """In letters: `L·d²`."""
+        return _written(self, "")
+
+    @property
+    def substituted(self) -> str:
+        """With the numbers in it: `12 · 768²`."""
+        return _written(self, " ")
 
     def __add__(self, other: Operand) -> "Quantity":
-        return _added(self, as_quantity(other), "+")
+        return _added(self, as_quantity(other))
 
     def __radd__(self, other: int) -> "Quantity":
         return as_quantity(other) + self
 
     def __sub__(self, other: Operand) -> "Quantity":
-        return _added(self, as_quantity(other), "-")
+        return _subtracted(self, as_quantity(other))
 
     def __rsub__(self, other: int) -> "Quantity":
         return as_quantity(other) - self
@@ -51,14 +63,11 @@ class Quantity:
     def __truediv__(self, other: Operand) -> "Quantity":
         """The exact ratio, a fraction where it is no whole number."""
         under = as_quantity(other)
-        top, bottom = _bound(self, _PRODUCT), _bound(under, _POWER)
         value = whole(Fraction(self.value) / Fraction(under.value))
-        formula = f"{top[0]}/{bottom[0]}"
-        return Quantity(value, formula, f"{top[1]} / {bottom[1]}", _PRODUCT)
+        return Quantity(value, "/", operands=(self, under))
 
     def __pow__(self, power: int) -> "Quantity":
-        base, raised = _bound(self, _ATOM), str(power).translate(_POWERS)
-        return Quantity(self.value**power, base[0] + raised, base[1] + raised, _POWER)
+        return Quantity(self.value**power, "^", operands=(self, number(power)))
 
     def named(self, letter: str) -> "Quantity":
         """The same value as one letter: its own formula is told elsewhere."""
@@ -67,12 +76,12 @@ class Quantity:
 
 def q(letter: str, value: Exact) -> Quantity:
     """A letter that stands for a number."""
-    return Quantity(value, letter, told(value))
+    return Quantity(value, "letter", letter)
 
 
 def number(value: Exact) -> Quantity:
     """A number that stands for itself."""
-    return Quantity(value, told(value), told(value), _ATOM if value >= 0 else _SUM)
+    return Quantity(value, "number")
 
 
 def as_quantity(operand: Operand) -> Quantity:
@@ -82,21 +91,19 @@ def as_quantity(operand: Operand) -> Quantity:
 
 def ceil_div(top: Quantity, bottom: Operand) -> Quantity:
     """The least whole number at or above a ratio."""
-    under = as_quantity(bottom)
-    ratio = Fraction(top.value) / Fraction(under.value)
-    made = top / under
-    value = -(-ratio.numerator // ratio.denominator)
-    return Quantity(value, f"ceil({made.formula})", f"ceil({made.substituted})")
+    made = top / as_quantity(bottom)
+    ratio = Fraction(made.value)
+    return Quantity(-(-ratio.numerator // ratio.denominator), "ceil", operands=(made,))
 
 
 def least(first: Quantity, second: Quantity) -> Quantity:
     """The smaller of two."""
-    return _called("min", min(first.value, second.value), (first, second))
+    return Quantity(min(first.value, second.value), "min", operands=(first, second))
 
 
 def most(first: Quantity, second: Quantity) -> Quantity:
     """The larger of two."""
-    return _called("max", max(first.value, second.value), (first, second))
+    return Quantity(max(first.value, second.value), "max", operands=(first, second))
 
 
 def total(parts: Iterable[Quantity]) -> Quantity:
@@ -135,29 +142,22 @@ def _decimal_places(denominator: int) -> int | None:
     return max(twos, fives) if denominator == 1 else None
 
 
-def _called(name: str, value: Exact, operands: tuple[Quantity, ...]) -> Quantity:
-    letters = ", ".join(operand.formula for operand in operands)
-    numbers = ", ".join(operand.substituted for operand in operands)
-    return Quantity(value, f"{name}({letters})", f"{name}({numbers})")
-
-
 def _is_written(operand: Quantity, value: int) -> bool:
-    return operand.value == value and operand.formula == str(value)
+    return operand.step == "number" and operand.value == value
 
 
-def _added(left: Quantity, right: Quantity, sign: Literal["+", "-"]) -> Quantity:
+def _added(left: Quantity, right: Quantity) -> Quantity:
     if _is_written(right, 0):
         return left
-    if _is_written(left, 0) and sign == "+":
+    if _is_written(left, 0):
         return right
-    value = left.value + right.value if sign == "+" else left.value - right.value
-    second = _bound(right, _SUM if sign == "+" else _PRODUCT)
-    return Quantity(
-        whole(value),
-        f"{left.formula} {sign} {second[0]}",
-        f"{left.substituted} {sign} {second[1]}",
-        _SUM,
-    )
+    return Quantity(whole(left.value + right.value), "+", operands=(left, right))
+
+
+def _subtracted(left: Quantity, right: Quantity) -> Quantity:
+    if _is_written(right, 0):
+        return left
+    return Quantity(whole(left.value - right.value), "-", operands=(left, right))
 
 
 def _multiplied(left: Quantity, right: Quantity) -> Quantity:
@@ -165,16 +165,38 @@ def _multiplied(left: Quantity, right: Quantity) -> Quantity:
         return right
     if _is_written(right, 1):
         return left
-    first, second = _bound(left, _PRODUCT), _bound(right, _PRODUCT)
-    value = whole(left.value * right.value)
-    return Quantity(value, f"{first[0]}·{second[0]}", f"{first[1]} · {second[1]}", _PRODUCT)
+    return Quantity(whole(left.value * right.value), "*", operands=(left, right))
 
 
-def _bound(operand: Quantity, binding: int) -> tuple[str, str]:
-    """Formula and numbers as an operand of a step that binds so strongly: in brackets if need be.
+def _written(made: Quantity, space: str) -> str:
+    """A formula: in letters without spaces about · and /, with numbers spaced."""
+    if made.step == "letter":
+        return told(made.value) if space else made.letter
+    if made.step == "number":
+        return told(made.value)
+    if made.step in ("min", "max", "ceil"):
+        return f"{made.step}({', '.join(_written(x, space) for x in made.operands)})"
+    left, right = made.operands
+    if made.step == "^":
+        return _bound(left, _ATOM, space) + told(right.value).translate(_POWERS)
+    if made.step in ("+", "-"):
+        second = _bound(right, _SUM if made.step == "+" else _PRODUCT, space)
+        return f"{_written(left, space)} {made.step} {second}"
+    sign, binding = ("·", _PRODUCT) if made.step == "*" else ("/", _POWER)
+    return f"{_bound(left, _PRODUCT, space)}{space}{sign}{space}{_bound(right, binding, space)}"
+
+
+def _bound(operand: Quantity, binding: int, space: str) -> str:
+    """An operand of a step that binds so strongly: in brackets if need be.
 
     Products and ratios are read from the left: a·b/c·d is ((a·b)/c)·d.
     """
-    if operand.binds >= binding:
-        return operand.formula, operand.substituted
-    return f"({operand.formula})", f"({operand.substituted})"
+    said = _written(operand, space)
+    return said if _binds(operand) >= binding else f"({said})"
+
+
+def _binds(made: Quantity) -> int:
+    """How strongly the last step of a formula binds; a number below 0 is written as a sum."""
+    if made.step == "number":
+        return _ATOM if made.value >= 0 else _SUM
+    return _BINDS.get(made.step, _ATOM)

@@ -4,10 +4,10 @@ Conventions are where published numbers part: a count of FLOPs means nothing wit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 Ask = Literal[
     "parameters",
@@ -58,6 +58,31 @@ class Conventions:
     recompute: Recompute = "none"
     attention_kernel: Kernel = "materialised"
     mla: Mla = "expanded"
+
+
+PRESETS: Mapping[ConventionPreset, Conventions] = MappingProxyType(
+    {
+        "exact": Conventions(),
+        "kaplan": Conventions(causal="half", head="none"),
+        "chinchilla": Conventions(causal="full", head="all", embedding_lookup="matmul"),
+        "palm": Conventions(causal="full", head="all"),
+        "megatron": Conventions(causal="half", head="all"),
+        "mfu": Conventions(causal="full", head="all"),
+    }
+)
+"""How others count; each by the products it counts, all with backward = 2 forward.
+
+kaplan: 2 N + 2·L·n·h·k a token, N without embeddings and readout: pairs by half (arXiv:2001.08361,
+Table 1). chinchilla: every pair, and the table as a product at both ends; its softmax, 3 a pair
+and head, is left out here (arXiv:2203.15556, appendix F). palm, and mfu, which it defines: every
+pair, no recomputation (arXiv:2204.02311, appendix B). megatron: pairs by half, as Megatron-LM's
+own counter has it by now; its paper counts every pair (arXiv:2104.04473, appendix).
+"""
+
+
+def conventions_of(preset: ConventionPreset, overrides: Mapping[str, Any]) -> Conventions:
+    """A preset's conventions, with the fields that are said otherwise."""
+    return replace(PRESETS[preset], **overrides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +167,46 @@ class Format:
         own = BITS[self.name]
         shared = self.grouped.scale_bits + self.grouped.zero_bits
         return own + Fraction(shared, self.grouped.group) if self.grouped.group else own
+
+
+KeptRole = Literal["embeddings", "readout", "norms", "biases"]
+"""Weights that may stay in a format of their own when the others are quantised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheFormat:
+    """How keys and values are stored: the format, and positions in a page (0: no pages)."""
+
+    format: Format = field(default_factory=Format)
+    page: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationFormat:
+    """How activations are held: bytes of a number, and what a kernel and training keep of them.
+
+    kernel: scores and pattern written out, or made and used piece by piece. dropout: on the
+    pattern, on each sublayer's output and on the embedding. head: the positions that are read out;
+    None: all in training and where no mask is causal, else the last.
+    """
+
+    bytes: int = 2
+    kernel: Kernel = "materialised"
+    dropout: bool = False
+    recompute: Recompute = "none"
+    head: Head | None = None
+
+
+Optimizer = Literal[
+    "mixed_adam",
+    "mixed_adam_fp32_grads",
+    "mixed_adam_8bit",
+    "fp32_adam",
+    "fp32_momentum",
+    "fp32_sgd",
+]
+ZeroStage = Literal[0, 1, 2, 3]
+"""What ranks divide among them: 1 what the optimizer remembers, 2 gradients too, 3 weights too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

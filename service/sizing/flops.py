@@ -1,0 +1,124 @@
+"""FLOPs as members of an answer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from compute.config import ModelConfig
+from compute.sizing import approximations, elementwise, flops, training_flops
+from compute.sizing.approximations import Approximation, Priced
+from compute.sizing.ledger import Ledger
+from compute.sizing.products import VIEWS
+from compute.sizing.training_flops import TrainingFlops
+from compute.sizing.vocabulary import Conventions, Workload
+from service.sizing import ledgers
+
+View = dict[str, object]
+
+_MEANINGS = {
+    "prefill": "The prompt's pass, which gives the first new token.",
+    "decode": "The steps of the later tokens.",
+    **VIEWS,
+}
+
+
+def view(
+    config: ModelConfig,
+    workload: Workload,
+    conventions: Conventions,
+    side_by_side: bool,
+    train_tokens: int | None = None,
+) -> View:
+    """The member `flops`; with `train_tokens` training over so many tokens too."""
+    asked = (config, workload, conventions)
+    priced = approximations.side_by_side(config, workload) if side_by_side else None
+    return {
+        "conventions": asdict(conventions),
+        "forward": _pass(flops.forward(*asked)),
+        "decode": _pass(flops.decode(*asked)) if flops.decodes(config) else None,
+        "generation": _pass(flops.generation(*asked)) if workload.new else None,
+        "train": _train(training_flops.train(*asked), train_tokens),
+        "approximations": [_approximation(found) for found in approximations.of(*asked)],
+        "side_by_side": None if priced is None else _priced(priced),
+        "elementwise_costs": dict(elementwise.COSTS),
+        "excluded": list(_excluded(*asked)),
+    }
+
+
+def _pass(found: Ledger) -> View:
+    views = {
+        name: {"total": ledgers.amount(found.view(name), found.unit), "meaning": _MEANINGS[name]}
+        for name in found.views
+    }
+    return {**ledgers.ledger(found), "views": views}
+
+
+def _train(found: TrainingFlops, tokens: int | None) -> View:
+    unit = found.model.unit
+    return {
+        "model": ledgers.amount(found.model.total, unit),
+        "hardware": ledgers.amount(found.hardware.total, unit),
+        "parts": ledgers.parts(found.hardware),
+        "train_tokens": None if tokens is None else _over(found, tokens),
+    }
+
+
+def _over(found: TrainingFlops, tokens: int) -> View:
+    model, hardware = found.over(tokens)
+    return {
+        "tokens": tokens,
+        "model": ledgers.amount(model, found.model.unit),
+        "hardware": ledgers.amount(hardware, found.model.unit),
+    }
+
+
+def _approximation(found: Approximation) -> View:
+    return {
+        "name": found.name,
+        "of": found.of,
+        "value": ledgers.amount(found.value.value, "FLOP", "estimate"),
+        "formula": found.value.formula,
+        "substituted": found.value.substituted,
+        "relative_error": found.relative_error,
+        "source": found.source,
+    }
+
+
+def _priced(found: Sequence[Priced]) -> list[View]:
+    return [
+        {
+            "preset": each.preset,
+            "conventions": asdict(each.conventions),
+            "forward": ledgers.amount(each.forward, flops.unit(each.conventions)),
+            "train": ledgers.amount(each.train, flops.unit(each.conventions)),
+        }
+        for each in found
+    ]
+
+
+def _excluded(config: ModelConfig, workload: Workload, conventions: Conventions) -> Iterator[str]:
+    """What is not in the numbers, and what they take for granted."""
+    if conventions.elementwise == "none":
+        yield "Softmax, norms, activations, gates, additions to the stream."
+    if not conventions.bias_adds:
+        yield "Additions of biases."
+    if conventions.embedding_lookup == "free":
+        yield "The lookup of embeddings."
+    if conventions.causal != "exact":
+        yield f"Windows: causal = {conventions.causal} takes no notice of them."
+    yield "Scaling, masks, rotations and biases of scores, caps; a router's softmax and choice."
+    yield "Sampling; the optimizer's step; communication."
+    yield from _of_memory(config, workload)
+    rows, position = workload.cached + workload.tokens, config.position
+    if position.kind == "learned" and rows >= position.n_positions and flops.decodes(config):
+        yield "decode: the table of positions has no row for its position; the number holds."
+    if config.extras:
+        yield "What extras compute: only their numbers are known."
+
+
+def _of_memory(config: ModelConfig, workload: Workload) -> Iterator[str]:
+    if not config.cross_attention:
+        return
+    made = "decode and later steps of generation"
+    places = f"forward, {made}" if workload.cached else made
+    own = "The encoder, and W_K and W_V" if config.encoder is not None else "W_K and W_V"
+    yield f"{own} of cross-attention in {places}: the memory's keys and values are cached."
