@@ -27,13 +27,13 @@ def at_changes(
         return _broken(base, cast(ConfigAsked, _without(changes, path)))
 
     for fault in faults:
-        misplaced = fault.code == "config_rule" and not _says(changes, fault.place)
+        misplaced = fault.code == "config_rule" and not says(changes, fault.place)
         others = tried if misplaced else []
         cause = next((path for path in others if fault.place not in broken(path)), None)
         if cause is None:
             yield fault
             continue
-        own = f" {fault.place[-1]} is the {owner}'s." if _says(base, fault.place) else ""
+        own = f" {fault.place[-1]} is the {owner}'s." if says(base, fault.place) else ""
         yield replace(fault, place=cause, detail=fault.detail + own, expected=None, got=None)
 
 
@@ -49,7 +49,7 @@ def _broken(base: ConfigAsked, changes: ConfigAsked) -> set[Place]:
     return set()
 
 
-def _says(part: object, place: Place) -> bool:
+def says(part: object, place: Place) -> bool:
     """Whether a config as asked for says the field at a place."""
     for key in place:
         if isinstance(part, BaseModel):

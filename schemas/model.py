@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from compute import config_json
 from compute.config import ModelConfig
-from compute.errors import ConfigError, Fault
+from compute.errors import ConfigError, Fault, Place
 from schemas import causes, config_faults, overrides
 from schemas.base import Asked, Name
 from schemas.config import ConfigAsked
@@ -100,6 +100,13 @@ class ModelAsked(Asked):
         if base is None or self.config is None:
             return []
         return list(overrides.changed(base, self.config))
+
+    def place_of(self, field: Place) -> Place:
+        """Where in the request a field of the config is said, or else what brings it is named."""
+        alone = self.name is None and self.preset is None
+        if self.config is not None and (alone or causes.says(self.config, field)):
+            return ("model", "config", *field)
+        return ("model", "preset" if self.name is None else "name")
 
     def _base(self, stored: ModelConfig | None) -> ConfigAsked | None:
         if stored is not None:

@@ -49,16 +49,23 @@ def list_presets(asked: argparse.Namespace, settings: Settings) -> int:
     if asked.json:
         print(presets.encoded().decode())
         return 0
-    heads = ("preset", "blocks", "d_model", "heads", "vocab", "parameters", "meaning")
+    heads = ("preset", "blocks", "d_model", "heads", "vocab", "parameters", "runs", "meaning")
     _print_table([heads, *map(_of_preset, presets.listed().presets)])
     return 0
 
 
 def _of_preset(line: PresetLine) -> Row:
+    """What a preset is, in one sentence; --json has all of it."""
     config = line.config
     heads = config["attention"].get("n_heads", "")
     sizes = (config["n_layers"], config["d_model"], heads, config["vocab"] or "")
-    return (line.name, *map(str, sizes), f"{line.parameters:,}", line.meaning)
+    runs = "yes" if line.runs else "no"
+    return (line.name, *map(str, sizes), f"{line.parameters:,}", runs, _first(line.meaning))
+
+
+def _first(text: str) -> str:
+    """The first sentence of a text, its full stop left out."""
+    return text.partition(". ")[0].removesuffix(".")
 
 
 def _print_table(rows: Sequence[Row]) -> None:

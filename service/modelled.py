@@ -8,11 +8,20 @@ from hashlib import sha256
 
 import orjson
 
-from compute import config_json, edits, initial, inputs, overriding, selection, weights
+from compute import (
+    config_json,
+    config_rules,
+    edits,
+    initial,
+    inputs,
+    overriding,
+    selection,
+    weights,
+)
 from compute.checkpoints.folder import Checkpoint
 from compute.checkpoints.text import Text
 from compute.config import ModelConfig, reads_out
-from compute.errors import Fault, InputError, Place, QuestionError
+from compute.errors import ConfigError, Fault, InputError, Place, QuestionError
 from compute.initial import Source
 from compute.measures import Measure, measure_of
 from compute.overriding import Fit
@@ -25,6 +34,7 @@ from schemas.model import ModelAsked
 from schemas.tokens import Token
 from schemas.weights import WeightsAsked
 from service import errors, limits, reading
+from service.problems import Refusal
 from service.reading import Reading
 from service.settings import Settings
 from service.state import State
@@ -189,11 +199,12 @@ def find(
     settings: Settings,
     check: Callable[[], None],
 ) -> Modelled:
-    """The Modelled of a request: the config's rules, then its limits, then what a stored model's
-    tensors can serve; or the error that says why there is none."""
+    """The Modelled of a request: the config's rules, that all of it runs, then its limits, then
+    what a stored model's tensors can serve; or the error that says why there is none."""
     limits.check_weight_ranks(asked, settings)
     checkpoint = None if asked.name is None else store.get(asked.name)
     config, overrides = config_of(asked, checkpoint)
+    _check_run(config, asked)
     limits.check_config(config, asked, settings)
     return Modelled(
         asked=asked,
@@ -206,6 +217,15 @@ def find(
         store=store,
         check=check,
     )
+
+
+def _check_run(config: ModelConfig, asked: ModelAsked) -> None:
+    """Refuse what is sized and not run, each where the request says it, or names what brings it."""
+    try:
+        config_rules.check_run(config)
+    except ConfigError as error:
+        placed = [replace(fault, place=asked.place_of(fault.place)) for fault in error.faults]
+        raise errors.ServiceError(Refusal(code="config-rule", faults=placed)) from None
 
 
 def _ids_of(text: str, tokenizer: Text) -> Sequence[int]:

@@ -136,12 +136,16 @@ def test_models_are_printed_as_the_service_answers_them(
 def test_presets_are_listed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["presets"]) == 0
     heads, *lines = capsys.readouterr().out.splitlines()
-    words = ["preset", "blocks", "d_model", "heads", "vocab", "parameters", "meaning"]
+    words = ["preset", "blocks", "d_model", "heads", "vocab", "parameters", "runs", "meaning"]
     assert heads.split() == words
-    table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines}
+    table = {line.split()[0]: line for line in lines}
     assert list(table) == list(PRESETS)
-    assert table["smollm2-135m"][:5] == ["30", "576", "9", "49152", "134,515,008"]
-    assert [cells[5] for cells in table.values()] == [one.meaning for one in PRESETS.values()]
+    small = table["smollm2-135m"].split(maxsplit=7)
+    assert small[1:7] == ["30", "576", "9", "49152", "134,515,008", "yes"]
+    assert table["deepseek-v3"].split()[6] == "no"
+    for name, line in table.items():
+        assert line.endswith(PRESETS[name].meaning.partition(". ")[0].removesuffix("."))
+    assert max(map(len, lines)) <= 150
 
 
 def test_presets_are_printed_as_the_service_answers_them(
