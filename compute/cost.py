@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
-from compute import stages, tensors
+from compute import stages
 from compute.config import FfnConfig, ModelConfig
 from compute.selection import Scene, Selection, Wanted, kept_stages
+from compute.sizing import fetched, work
 
 BYTES = {"float32": 4, "float64": 8}
 _MASKS, _TURNING, _SORTING = 1, 6, 8
@@ -64,89 +66,72 @@ def _depth(names: Sequence[str], config: ModelConfig) -> int:
     return max(layers, default=-1) + 1
 
 
-def estimate(scene: Scene, selection: Selection, dtype: str) -> Cost:
-    """The cost of a run before it is run."""
-    config = scene.config
+Alike = Mapping[str, int]
+"""`blocks.3.` or `encoder.blocks.3.` -> how many blocks that one stands for; left out: itself."""
+
+_ITSELF: Alike = MappingProxyType({})
+
+
+def times(name: str, alike: Alike) -> int:
+    """How many stages one of a full name stands for."""
+    if not alike:
+        return 1
+    layer = stages.layer_of(name)
+    return 1 if layer is None else alike.get(f"{stages.stack_of(name)}blocks.{layer}.", 1)
+
+
+def estimate(scene: Scene, selection: Selection, dtype: str, alike: Alike = _ITSELF) -> Cost:
+    """The cost of a run before it is run; by_stage counts what each stage stands for."""
     by_stage = {
-        wanted.name: answer_elements(wanted, scene.lengths_of(wanted.name))
+        wanted.name: times(wanted.name, alike)
+        * answer_elements(wanted, scene.lengths_of(wanted.name))
         for wanted in selection.wanted
     }
-    width = BYTES[dtype]
+    width, needed = BYTES[dtype], kept_stages(selection, scene.config)
     return Cost(
-        parameters=tensors.parameter_counts(config)["total"],
-        flops=flops(scene, selection),
+        parameters=work.parameters(scene.config),
+        flops=flops(scene, selection, alike),
         elements=sum(by_stage.values()),
         by_stage=by_stage,
-        weight_bytes=width * _weights_read(scene, selection),
-        kept_bytes=_kept_bytes(scene, selection, width),
+        weight_bytes=width * fetched.numbers(scene, needed),
+        kept_bytes=_kept_bytes(scene, selection, width, alike),
         work_bytes=width * _largest_of_stacks(scene),
     )
 
 
-def _kept_bytes(scene: Scene, selection: Selection, width: int) -> int:
+def _kept_bytes(scene: Scene, selection: Selection, width: int, alike: Alike) -> int:
     """Bytes of what is kept whole, and of what is cut out of it or made of it."""
-    kept = kept_stages(selection, scene.config)
-    held = sum(_size(name, scene.lengths_of(name)) * _width(name, width) for name in kept)
-    return held + sum(
-        sliced_elements(w, scene.lengths_of(w.name)) * _width(w.name, width)
+    whole = sum(
+        _size(name, scene.lengths_of(name)) * stage_width(name, width) * times(name, alike)
+        for name in kept_stages(selection, scene.config)
+    )
+    return whole + sum(
+        sliced_elements(w, scene.lengths_of(w.name))
+        * stage_width(w.name, width)
+        * times(w.name, alike)
         for w in selection.wanted
         if w.stage.derived or w.where
     )
 
 
-def _width(name: str, width: int) -> int:
+def stage_width(name: str, width: int) -> int:
     """Bytes of a stage's number: chosen experts are whole numbers of 8 bytes in either dtype."""
     return 8 if stages.local_name(name) == "ffn.experts" else width
 
 
-def _weights_read(scene: Scene, selection: Selection) -> int:
-    """Numbers of the weights that a run fetches: it stops after the last stage needed."""
-    needed = kept_stages(selection, scene.config)
-    if not needed:
-        return 0
-    end = max(_moment(name) for name in needed)
-    listed = tensors.tensors(scene.config).values()
-    return sum(t.size for t in listed if any(at <= end for at in _reads(t.name, scene)))
-
-
-_MOMENTS = (
-    *("embed", "pos_embed", "type_embed", "embed_norm", "rel_bias"),
-    *("blocks", "final_norm", "mlm_head", "mlm_norm", "unembed"),
-)
-"""What a stack computes and reads, by the first part of a name, in order."""
-
-
-def _moment(name: str) -> tuple[bool, int, int]:
-    """When a stage is computed or a tensor read: the encoder first, a block's tensors together."""
-    first = name.removeprefix(stages.ENCODER).partition(".")[0]
-    part = _MOMENTS.index("unembed" if first == "logits" else first)
-    return not stages.stack_of(name), part, stages.layer_of(name) or 0
-
-
-def _reads(name: str, scene: Scene) -> list[tuple[bool, int, int]]:
-    """When a tensor is read, which for the shared embedding may be never or several times."""
-    if name != "embed.W_E":
-        return [_moment(name)]
-    reads = {
-        stages.ENCODER + name: scene.memory_tokens,
-        name: scene.tokens,
-        "unembed.W_U": scene.config.tied,
-    }
-    return [_moment(at) for at, happens in reads.items() if happens]
-
-
 def answer_elements(wanted: Wanted, lengths: Mapping[str, int]) -> int:
     """Numbers of a stage in the answer, after slicing; five a row for a summary."""
-    shape = _sliced_shape(wanted, lengths)
+    shape = sliced_shape(wanted, lengths)
     return prod(shape[:-1]) * SUMMARIES if wanted.summary else prod(shape)
 
 
 def sliced_elements(wanted: Wanted, lengths: Mapping[str, int]) -> int:
     """Numbers of a stage as it is made, after slicing and before it is summed up."""
-    return prod(_sliced_shape(wanted, lengths))
+    return prod(sliced_shape(wanted, lengths))
 
 
-def _sliced_shape(wanted: Wanted, lengths: Mapping[str, int]) -> list[int]:
+def sliced_shape(wanted: Wanted, lengths: Mapping[str, int]) -> list[int]:
+    """The lengths of a stage's axes after slicing, before it is summed up."""
     axes = stages.axes_of(wanted.stage, "b" in lengths)
     return [len(wanted.where[x]) if x in wanted.where else lengths[x] for x in axes]
 
@@ -155,48 +140,35 @@ def _size(name: str, lengths: Mapping[str, int]) -> int:
     return prod(lengths[x] for x in stages.axes_of(stages.find(name), "b" in lengths))
 
 
-def flops(scene: Scene, selection: Selection) -> int:
+def flops(scene: Scene, selection: Selection, alike: Alike = _ITSELF) -> int:
     """2 · multiply-adds of the matrix products, of the blocks the selection reaches."""
     config, lengths, far = scene.config, scene.lengths, reach(scene, selection)
     b, n, s = lengths.get("b", 1), lengths["n"], lengths["s"]
     done = far.depth * _block(config, n, lengths["m"], s)
     if config.encoder is not None:
         done += far.encoder_depth * _block(config.encoder, s, s, 0)
-    done += n * config.d_model * _columns_above(config, kept_stages(selection, config))
-    return 2 * b * done + _derived(scene, selection)
+    done += n * _above(config, kept_stages(selection, config))
+    return 2 * b * done + _derived(scene, selection, alike)
 
 
-def _columns_above(config: ModelConfig, needed: frozenset[str]) -> int:
-    """Columns of the matrices above the final norm that a run multiplies by."""
-    readout = (config.vocab or 0) if "logits" in needed else 0
-    has_head = any(name.startswith(("mlm_", "logits")) for name in needed)
-    return readout + (config.d_model if config.mlm_head and has_head else 0)
+def _above(config: ModelConfig, needed: frozenset[str]) -> int:
+    """Multiply-adds above the final norm for one position, of what a run needs there."""
+    if not any(name.startswith(("mlm_", "logits")) for name in needed):
+        return 0
+    head, readout = work.readout_products(config)
+    return head + (readout if "logits" in needed else 0)
 
 
 def _block(config: ModelConfig, n: int, m: int, s: int) -> int:
     """Multiply-adds of one block on n positions that meet m keys, with s rows of memory."""
-    a, d = config.attention, config.d_model
-    width = a.d_head + a.d_value
-    attention = n * (d * (a.n_heads + a.n_kv_heads) * width + a.n_heads * m * width)
-    across = n * a.n_heads * (d * width + s * width) + s * a.n_kv_heads * d * width
-    cross = across if config.cross_attention else 0
-    return attention + cross + n * _ffn(config.ffn, d)
+    far = s if config.cross_attention else 0
+    each = work.products(config.d_model, config.attention, config.ffn, config.cross_attention)
+    return n * each.position + far * each.memory + n * (m + far) * each.pair
 
 
-def _ffn(ffn: FfnConfig, d: int) -> int:
-    """Multiply-adds of an ffn for one position."""
-    if ffn.kind == "none":
-        return 0
-    matrices = 3 if tensors.has_gate(ffn) else 2
-    if ffn.kind != "moe":
-        return matrices * d * ffn.d_ff
-    shared = matrices * d * ffn.d_shared + (d if ffn.shared_gate else 0)
-    return d * ffn.n_experts + ffn.top_k * matrices * d * ffn.d_ff + shared
-
-
-def _derived(scene: Scene, selection: Selection) -> int:
+def _derived(scene: Scene, selection: Selection, alike: Alike) -> int:
     return sum(
-        2 * _inner(wanted, lengths) * _made(wanted, lengths)
+        2 * _inner(wanted, lengths) * _made(wanted, lengths) * times(wanted.name, alike)
         for wanted in selection.wanted
         if wanted.stage.derived
         for lengths in (scene.lengths_of(wanted.name),)
@@ -240,7 +212,7 @@ def _largest_temporaries(config: ModelConfig, lengths: Mapping[str, int]) -> int
     pairs = 2 * (lengths["h"] + _MASKS) * n * keys
     rows = max(n, far)
     heads = n * lengths["h"] * (lengths["k"] + lengths["v"]) + keys * lengths["g"] * lengths["k"]
-    packing = tensors.packing_size(config)
+    packing = work.packing_size(config)
     bias = _bias_of_a_pair(config) * n * m
     hidden = n * _widest_hidden(config.ffn, d)
     alive = 3 if config.attention.qk_norm == "full" else 2

@@ -20,6 +20,7 @@ from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.plans import weighed
 from service.reading import Reading
+from service.traced_work import Work
 
 _ADVICE = (
     'Select fewer stages or rows, send "clean": false, measure less, or change stages by fewer '
@@ -61,7 +62,7 @@ def plan(request: TraceRequest, model: Modelled) -> Intervening:
         path=request.path,
     )
     cost = intervened_cost.estimate(question, request.dtype)
-    needed = limits.check_need(_need(cost), request.dtype, model.settings, _ADVICE)
+    needed = limits.check_need(_need(cost, work), request.dtype, model.settings, _ADVICE)
     return Intervening(question, cost, model.weights(needed), read)
 
 
@@ -123,12 +124,19 @@ def _measures(request: TraceRequest, model: Modelled, scene: Scene) -> Sequence[
     return [model.measure(one, scene, ("measures", at)) for at, one in enumerate(request.measures)]
 
 
-def _need(cost: Cost) -> Need:
+def _need(cost: Cost, work: Work) -> Need:
+    """Of all runs; a difference of whole numbers has a sign that they have not."""
     once = sum(cost.by_stage.values())
     parts = [("tensors", once)]
     if cost.elements > once:
         parts += [("before", once), ("delta", once)]
-    return Need(elements=cost.elements, bytes=cost.bytes, flops=cost.flops, parts=parts)
+    return Need(
+        elements=cost.elements,
+        bytes=cost.bytes,
+        flops=cost.flops,
+        parts=parts,
+        text_bytes=len(parts) * work.tensors_bytes + cost.elements,
+    )
 
 
 def _change(change: Change) -> Mapping[str, object]:

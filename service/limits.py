@@ -8,6 +8,7 @@ from compute.checkpoints.tokenizer_rules import LONGEST_TOKEN
 from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.errors import Place
+from compute.sizing import json_bytes
 from compute.types import DType, Inputs
 from schemas.inputs import InputAsked
 from schemas.model import ModelAsked
@@ -15,8 +16,9 @@ from schemas.problems import Advice, BrokenLimit, Estimate
 from service.errors import TooLarge
 from service.settings import Settings
 
-TEXT_BYTES = {"float32": 12, "float64": 21}
-"""Bytes of JSON a number takes, a little above the mean of bell-shaped numbers."""
+TEXT_BYTES = {dtype: longest + 1 for dtype, longest in json_bytes.LONGEST.items()}
+"""Bytes of JSON a number takes at most, with its comma: what is weighed where shapes are not
+known; of a trace they are, and its text is bounded with its brackets and names."""
 
 _READ = ("tensor", "token_ids", "text")
 
@@ -30,7 +32,9 @@ WEIGHT_FLOPS = 6
 """The same for a weight read for one row alone: memory is slower than products."""
 
 _FEW_CHARACTERS = 1 << 19  # of tokens, which fit in any answer
-_IDENTITY_BYTES = 32 << 20  # float64 copies, made in blocks
+_IDENTITY_BYTES = 32 << 20
+"""Of float64 copies, made in blocks while identities are checked. They are gone before any text is
+made, so that keys, rows as read and texts of tokens have their room."""
 
 
 def check_config(config: ModelConfig, asked: ModelAsked, settings: Settings) -> None:
@@ -117,17 +121,20 @@ def check(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
     """What a call needs beyond a single traced run: numbers it answers, bytes it holds at once
-    (weights, kept arrays, temporaries), flops, and its parts, (what, numbers of the answer)."""
+    (weights, kept arrays, temporaries), flops, its parts, (what, numbers of the answer), and the
+    bytes of its text at most, where more is known than how many numbers there are."""
 
     elements: int
     bytes: int
     flops: int
     parts: Sequence[tuple[str, int]] = ()
+    text_bytes: int | None = None
 
 
 def check_need(need: Need, dtype: DType, settings: Settings, advice: str) -> int:
     """The bytes of a call with its answer's text; TooLarge, with the estimate, beyond a limit."""
-    total = _with_text(need.bytes, need.elements, dtype)
+    longest = TEXT_BYTES[dtype] * need.elements
+    total = _with_text(need.bytes, longest if need.text_bytes is None else need.text_bytes)
     for name, most, got in beyond(need.elements, total, need.flops, settings):
         raise TooLarge(
             limit={"name": name, "value": most, "got": got},
@@ -162,10 +169,10 @@ def beyond(
             yield name, most, got
 
 
-def memory_bytes(price: Cost, dtype: DType) -> int:
-    """Memory of a request: its run and the text of its answer."""
-    return _with_text(price.bytes, price.elements, dtype)
+def memory_bytes(price: Cost, text_bytes: int) -> int:
+    """Memory of a request: its run and the text of its answer, at most."""
+    return _with_text(price.bytes, text_bytes)
 
 
-def _with_text(run_bytes: int, elements: int, dtype: DType) -> int:
-    return run_bytes + TEXT_BYTES[dtype] * elements + _IDENTITY_BYTES
+def _with_text(run_bytes: int, text_bytes: int) -> int:
+    return run_bytes + text_bytes + _IDENTITY_BYTES

@@ -39,7 +39,7 @@ def plan(request: TraceRequest, model: Modelled) -> Plan:
     In this order: the input, the selection, limits of work, the weights. Weights are made last.
     """
     read, work = weighed(request, model)
-    weighted = model.weights(limits.memory_bytes(work.cost, request.dtype))
+    weighted = model.weights(work.memory_bytes)
     return Plan(
         run=Run(
             config=model.config,

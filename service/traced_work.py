@@ -16,9 +16,10 @@ from compute import cost, selection, stages
 from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.selection import Scene, Selection, Wanted
+from compute.sizing import traced
 from compute.types import AXES, DType, Selected
 from schemas.problems import Advice, Estimate
-from service import limits
+from service import limits, trace_text
 from service.errors import TooLarge
 from service.settings import Settings
 
@@ -46,6 +47,17 @@ class Work:
         """What the run costs, worked out once."""
         return cost.estimate(self.scene, self.selected, self.dtype)
 
+    @cached_property
+    def tensors_bytes(self) -> int:
+        """Bytes of JSON that the answer's tensors take at most."""
+        return traced.tensors_at_most(self.scene, self.selected.wanted, self.dtype)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the run and its answer's text, at most."""
+        beside = trace_text.beside(self.scene, self.selected.absent)
+        return limits.memory_bytes(self.cost, self.tensors_bytes + beside.at_most)
+
 
 def check_work(work: Work, settings: Settings) -> None:
     """Raise TooLarge, with the estimate by stage and a selection that fits, beyond a limit."""
@@ -65,7 +77,7 @@ def estimate(work: Work, *, with_weights: bool) -> Estimate:
     price = work.cost
     return {
         "elements": price.elements,
-        "bytes": limits.memory_bytes(price, work.dtype),
+        "bytes": work.memory_bytes,
         "seconds": limits.seconds(price.flops, price.elements),
         "parts": [{"stage": x, "elements": count} for x, count in _parts(work, with_weights)],
     }
@@ -141,7 +153,7 @@ def _fits(work: Work, candidate: Selection, settings: Settings) -> bool:
 
 def _broken(work: Work, settings: Settings) -> Iterator[tuple[str, int, int]]:
     price = work.cost
-    needed = limits.memory_bytes(price, work.dtype)
+    needed = work.memory_bytes
     return limits.beyond(price.elements, needed, price.flops, settings)
 
 

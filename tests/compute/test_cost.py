@@ -8,8 +8,10 @@ import pytest
 
 import runs
 from cases import small
-from compute import config_json, cost, initial, selection, stages, weights
+from compute import config_json, cost, initial, selection, stages, tensors, weights
+from compute.config import ModelConfig
 from compute.cost import Cost
+from compute.sizing import parameters, work
 from compute.tensors import Tensor
 from compute.trace import Run, identities_of, trace
 from compute.types import DType, Selected
@@ -107,6 +109,14 @@ def test_kept_bytes_are_those_of_what_a_trace_keeps() -> None:
             assert estimated.kept_bytes == kept
             total = estimated.weight_bytes + estimated.kept_bytes + estimated.work_bytes
             assert estimated.bytes == total
+
+
+def test_parameters_are_counted_alike_by_tensors_and_by_sizing() -> None:
+    for seed in range(500):
+        config = config_json.from_json(runs.case_of(seed).config)
+        held = tensors.parameter_counts(config)["total"]
+        assert parameters.count(config) == held
+        assert work.parameters(config) == held
 
 
 # Flops: 2 m k n for each product of (m, k) by (k, n).
@@ -229,6 +239,45 @@ def test_a_run_that_stops_in_the_encoder_costs_the_blocks_it_reaches_there() -> 
             for layer in range(case.config["encoder"]["n_layers"]):
                 name = f"encoder.blocks.{layer}.resid_post"
                 assert counted(case, name) == (layer + 1) * one, case.seed
+
+
+def multiply_adds(config: ModelConfig, n: int, m: int, s: int) -> int:
+    """Of one block, written out."""
+    a, d, f = config.attention, config.d_model, config.ffn
+    width = a.d_head + a.d_value
+    attention = n * (d * (a.n_heads + a.n_kv_heads) * width + a.n_heads * m * width)
+    across = n * a.n_heads * (d * width + s * width) + s * a.n_kv_heads * d * width
+    matrices = 3 if f.kind == "gated" or (f.kind == "moe" and f.expert == "gated") else 2
+    ffn = 0 if f.kind == "none" else matrices * d * f.d_ff
+    if f.kind == "moe":
+        shared = matrices * d * f.d_shared + (d if f.shared_gate else 0)
+        ffn = d * f.n_experts + f.top_k * matrices * d * f.d_ff + shared
+    return attention + (across if config.cross_attention else 0) + n * ffn
+
+
+def test_a_block_costs_the_written_out_sum() -> None:
+    for seed in range(500):
+        config = config_json.from_json(runs.case_of(seed).config)
+        for stack in filter(None, (config, config.encoder)):
+            for n, m, s in ((1, 1, 1), (5, 5, 3), (2, 9, 0), (4096, 4096, 512)):
+                one = work.products(
+                    stack.d_model, stack.attention, stack.ffn, stack.cross_attention
+                )
+                far = s if stack.cross_attention else 0
+                found = n * one.position + far * one.memory + n * (m + far) * one.pair
+                assert found == multiply_adds(stack, n, m, s), seed
+
+
+def test_a_past_costs_pairs_and_no_products() -> None:
+    for seed in range(0, 500, 5):
+        config = config_json.from_json(runs.case_of(seed).config)
+        if config.vocab is None or config.cross_attention:
+            continue
+        lengths = stages.dimensions(config, 3, None, 0, past=8)
+        scene = selection.Scene(config, True, lengths)
+        name = f"blocks.{config.n_layers - 1}.resid_post"
+        found = cost.flops(scene, selection.resolve([Selected(name=name)], scene))
+        assert found == 2 * config.n_layers * multiply_adds(config, 3, 11, 0), seed
 
 
 def test_contributions_cost_their_products_too() -> None:
