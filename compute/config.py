@@ -242,6 +242,12 @@ class ModelConfig:
     classes: int = 0
     extras: tuple[ExtraConfig, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of some fields alone: caches ask for it often, and a deep stack lists every block."""
+        sizes = (self.d_model, self.n_layers, self.vocab, len(self.layers))
+        heads = (self.attention.n_heads, self.attention.n_kv_heads, self.attention.d_head)
+        return hash((*sizes, *heads, self.ffn.kind, self.ffn.d_ff, self.position.n_positions))
+
 
 def reads_out(config: ModelConfig) -> bool:
     """Whether the model has logits."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from compute import stages
 from compute.config import FfnConfig, ModelConfig
 from compute.selection import Scene, Selection, Wanted, kept_stages
-from compute.sizing import fetched, work
+from compute.sizing.tracing import fetched, work
 
 BYTES = {"float32": 4, "float64": 8}
 _MASKS, _TURNING, _SORTING = 1, 6, 8

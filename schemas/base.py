@@ -1,5 +1,6 @@
 """What all requests and answers share: strict, frozen, nothing unknown."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, cast
 
@@ -82,6 +83,18 @@ def at_most(most: int) -> Callable[[object], object]:
             rule = f"There are at most {most} keys here."
             raise PydanticCustomError("too_many_keys", "{rule}", {"rule": rule, "got": len(raw)})
         return raw
+
+    return check
+
+
+def of_form(pattern: str, rule: str) -> Callable[[str], str]:
+    """A validator that refuses a text of another form, and says the rule in words."""
+    form = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if form.fullmatch(text) is None:
+            raise PydanticCustomError("wrong_form", "{rule}", {"rule": rule})
+        return text
 
     return check
 

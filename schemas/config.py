@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from compute import config, config_rules
 from compute.config import ModelConfig
 from compute.errors import ConfigError, refuse_if
 from schemas import config_faults
-from schemas.base import Asked
+from schemas.base import Asked, of_form
 from schemas.bounds import Count, Multiplier, Positive, Size
 from schemas.positions import LayerAsked, PositionAsked
 from schemas.sublayers import AttentionAsked, EncoderAttentionAsked, FfnAsked, NormAsked
@@ -140,12 +140,21 @@ class PatchesAsked(Asked):
         return config.PatchesConfig(**self.model_dump())
 
 
+_EXTRA_NAME = r"^[a-z][a-z0-9_.]{0,63}$"
+_EXTRA_RULE = (
+    "A name of extras has 1 to 64 small letters, digits, dots and underscores, a letter first."
+)
+ExtraName = Annotated[
+    str,
+    AfterValidator(of_form(_EXTRA_NAME, _EXTRA_RULE)),
+    WithJsonSchema({"type": "string", "pattern": _EXTRA_NAME}),
+]
+
+
 class ExtraAsked(Asked):
     """A part that no other field says. Sized, beside the run."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")] = Field(
-        description="What it is called."
-    )
+    name: ExtraName = Field(description="What it is called.")
     parameters: Annotated[int, Field(ge=0, le=1 << 50)] = Field(description="Numbers it holds.")
 
 

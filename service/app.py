@@ -13,6 +13,7 @@ from service.routes import (
     compare,
     contributions,
     decode,
+    devices,
     equivariance,
     jacobian,
     limits,
@@ -20,6 +21,11 @@ from service.routes import (
     operations,
     presets,
     rope,
+    sizing,
+    sizing_capacity,
+    sizing_compare,
+    sizing_inverse,
+    sizing_reconcile,
     stages,
     subspaces,
     sweep,
@@ -31,12 +37,18 @@ from service.storage import tidying
 COMPUTING = (trace, contributions, subspaces, sweep, compare, decode, jacobian, rope, equivariance)
 """The calls that compute: a model or a rule, and a question about it."""
 
-SIZING = ()
+SIZING = (
+    sizing,
+    sizing_capacity,
+    sizing_inverse,
+    sizing_compare,
+    sizing_reconcile,
+)
 """The calls that size a model from its config alone."""
 
 DESCRIPTION = (
     "Runs a transformer block, or a stack of them, and returns every intermediate state. "
-    "GET /v1/stages names them all."
+    "GET /v1/stages names them all. Sizes any transformer from its config, exactly."
 )
 
 
@@ -48,7 +60,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         openapi_url=None,
-        openapi_tags=[{"name": name} for name in ("trace", "models", "discovery", "operations")],
+        openapi_tags=[
+            {"name": name} for name in ("trace", "sizing", "models", "discovery", "operations")
+        ],
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         lifespan=_lifespan,
@@ -67,7 +81,7 @@ def _operation_id(route: APIRoute) -> str:
 
 def _version_1() -> APIRouter:
     router = APIRouter(prefix="/v1")
-    for module in (*COMPUTING, *SIZING, models, presets, stages, limits):
+    for module in (*COMPUTING, *SIZING, models, presets, devices, stages, limits):
         router.include_router(module.router)
     return router
 

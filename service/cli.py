@@ -1,4 +1,4 @@
-"""The command `glassblock`: serve, trace, stages, models, presets."""
+"""The command `glassblock`: serve, trace, size, stages, models, presets, devices."""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ _LISTS = {
     "stages": "list the tensors of a trace",
     "models": "list the models",
     "presets": "list the shapes that have a name",
+    "devices": "list the devices that have a name",
 }
 
 
@@ -43,10 +44,20 @@ def parser() -> argparse.ArgumentParser:
     form = trace.add_mutually_exclusive_group()
     form.add_argument("--picture", action="store_true", help="to be read, even when piped")
     form.add_argument("--json", action="store_true", help="as the service answers it")
+    _add_size(commands.add_parser("size", help="what a model holds, computes and takes"))
     for name, words in _LISTS.items():
         listing = commands.add_parser(name, help=words)
         listing.add_argument("--json", action="store_true", help="as the service answers it")
     return command
+
+
+def _add_size(size: argparse.ArgumentParser) -> None:
+    size.add_argument("model", help="a preset, a model, or a file of a sizing request (- : input)")
+    size.add_argument("--context", type=int, metavar="N", help="positions of a sequence")
+    size.add_argument("--batch", type=int, metavar="B", help="sequences (default: 1)")
+    size.add_argument("--dtype", help="what numbers are stored in: bf16, fp16, fp32, int8, q4_0, …")
+    size.add_argument("--device", help="one of `glassblock devices`: times on it")
+    size.add_argument("--json", action="store_true", help="as the service answers it")
 
 
 if __name__ == "__main__":

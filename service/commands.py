@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -16,6 +17,7 @@ import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from schemas.sizing.request import SizingRequest
 from schemas.trace import TraceRequest
 from service import (
     calls,
@@ -23,6 +25,7 @@ from service import (
     listings,
     middleware,
     problems,
+    sizing_command,
     state,
     traces,
     wrong_settings,
@@ -30,6 +33,7 @@ from service import (
 from service.app import create_app
 from service.picture import screen
 from service.protocol import protocol
+from service.questions import sizing
 from service.settings import PREFIX, Settings, reason_not_to_listen
 from service.storage import roots
 from service.storage.store import Store
@@ -127,13 +131,36 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
         else:
             sys.stdout.buffer.writelines([*pieces, b"\n"])
     except errors.HANDLED as error:
-        refusal = errors.refusal_of(error)
-        problem = problems.problem(refusal, settings.faults)
-        if _is_read(asked, sys.stderr):
-            screen.show_problem(problem, sys.stderr)
-        else:
-            sys.stderr.buffer.write(problems.encode(problem) + b"\n")
-        return 2 if refusal.status < 500 else 1
+        return _refused(error, settings, is_read=_is_read(asked, sys.stderr))
+    return 0
+
+
+def _refused(error: Exception, settings: Settings, *, is_read: bool) -> int:
+    """Print an error as a problem on standard error; the exit status."""
+    refusal = errors.refusal_of(error)
+    problem = problems.problem(refusal, settings.faults)
+    if is_read:
+        screen.show_problem(problem, sys.stderr)
+    else:
+        sys.stderr.buffer.write(problems.encode(problem) + b"\n")
+    return 2 if refusal.status < 500 else 1
+
+
+def size(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the answer of POST /v1/sizing: a table, or as JSON; or its problem."""
+    try:
+        here = state.make(settings)
+        is_file = asked.model == "-" or asked.model.endswith(".json")
+        body = (
+            _body(asked.model, settings.body_bytes) if is_file else sizing_command.body(asked, here)
+        )
+        pieces = calls.answer(body, SizingRequest, sizing.work, here, lambda: None).pieces
+    except errors.HANDLED as error:
+        return _refused(error, settings, is_read=not asked.json)
+    if asked.json:
+        sys.stdout.buffer.writelines(pieces)
+    else:
+        screen.show_sizing(pieces, sys.stdout, partial(sizing_command.notes, asked))
     return 0
 
 
@@ -201,9 +228,11 @@ def _streams() -> Iterator[TextIO]:
 COMMANDS: Mapping[str, Command] = {
     "serve": serve,
     "trace": printed(trace),
+    "size": printed(size),
     "stages": printed(listings.list_stages),
     "models": printed(listings.list_models),
     "presets": printed(listings.list_presets),
+    "devices": printed(listings.list_devices),
 }
 
 

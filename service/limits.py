@@ -8,7 +8,7 @@ from compute.checkpoints.tokenizer_rules import LONGEST_TOKEN
 from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.errors import Place
-from compute.sizing import json_bytes
+from compute.sizing.tracing import json_bytes
 from compute.types import DType, Inputs
 from schemas.inputs import InputAsked
 from schemas.model import ModelAsked

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from compute import stages
 from schemas.presets import PresetLine
+from schemas.sizing.devices import DeviceLine
 from service import state
-from service.routes import models, presets
+from service.routes import devices, models, presets
 from service.routes.stages import encoded as catalogue
 from service.settings import Settings
 
@@ -66,6 +67,22 @@ def _of_preset(line: PresetLine) -> Row:
 def _first(text: str) -> str:
     """The first sentence of a text, its full stop left out."""
     return text.partition(". ")[0].removesuffix(".")
+
+
+def list_devices(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print the devices that have a name."""
+    if asked.json:
+        print(devices.encoded().decode())
+        return 0
+    heads = ("device", "TFLOP/s", "GB/s", "memory", "FLOP/byte", "title")
+    _print_table([heads, *map(_of_device, devices.listed().devices)])
+    return 0
+
+
+def _of_device(line: DeviceLine) -> Row:
+    rates = (line.flops_per_second / 10**12, line.bytes_per_second / 10**9)
+    memory = f"{line.memory} {line.memory_unit}"
+    return (line.name, *(f"{x:g}" for x in rates), memory, f"{line.ridge:.1f}", line.title)
 
 
 def _print_table(rows: Sequence[Row]) -> None:

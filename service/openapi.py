@@ -28,6 +28,12 @@ from schemas.jacobian_answers import JacobianAnswer
 from schemas.problems import LimitProblem, Problem, UnknownModelProblem
 from schemas.rope import RopeRequest
 from schemas.rope_answers import RopeAnswer
+from schemas.sizing.answer import SizingAnswer
+from schemas.sizing.capacity import CapacityAnswer, CapacityRequest
+from schemas.sizing.compare import SizingCompareAnswer, SizingCompareRequest
+from schemas.sizing.inverse import InverseAnswer, InverseRequest
+from schemas.sizing.reconcile import ReconcileAnswer, ReconcileRequest
+from schemas.sizing.request import SizingRequest
 from schemas.subspaces import SubspacesRequest
 from schemas.subspaces_answers import SubspacesAnswer
 from schemas.sweep import SweepRequest
@@ -42,10 +48,14 @@ Responses = dict[int | str, Json]
 REQUESTS: Sequence[type[BaseModel]] = (
     *(TraceRequest, ContributionsRequest, SubspacesRequest, SweepRequest, CompareRequest),
     *(DecodeRequest, JacobianRequest, RopeRequest, EquivarianceRequest),
+    *(SizingRequest, CapacityRequest),
+    *(InverseRequest, SizingCompareRequest, ReconcileRequest),
 )
 ANSWERS: Sequence[type] = (
     *(TraceAnswer, ContributionsAnswer, SubspacesAnswer, SweepAnswer, CompareAnswer),
     *(DecodeAnswer, JacobianAnswer, RopeAnswer, EquivarianceAnswer),
+    *(SizingAnswer, CapacityAnswer),
+    *(InverseAnswer, SizingCompareAnswer, ReconcileAnswer),
 )
 """Of the calls that compute: what each reads, and what it answers."""
 
@@ -93,6 +103,9 @@ OF_A_BODY = (
 
 OF_A_RUN = ("beyond-limit", "busy", "draining", "out-of-memory", "deadline")
 """What any call that computes may be answered besides."""
+
+OF_A_SIZING = ("unknown-model", "config-rule", "unanswerable", "invalid-selection")
+"""What a call that sizes a model may be answered besides."""
 
 
 def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:

@@ -9,7 +9,7 @@ import orjson
 from compute import config_json
 from compute.config import ModelConfig
 from compute.selection import Scene
-from compute.sizing import identity_bytes
+from compute.sizing.tracing import identity_bytes
 
 _KEYS = 1024
 """The keys of an answer, its digest, where weights came from, names of the model and its preset."""

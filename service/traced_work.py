@@ -16,7 +16,7 @@ from compute import cost, selection, stages
 from compute.config import ModelConfig
 from compute.cost import Cost
 from compute.selection import Scene, Selection, Wanted
-from compute.sizing import traced
+from compute.sizing.tracing import traced
 from compute.types import AXES, DType, Selected
 from schemas.problems import Advice, Estimate
 from service import limits, trace_text

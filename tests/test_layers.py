@@ -21,7 +21,7 @@ VOCABULARY = {
     f"compute.{name}"
     for name in (
         *("config", "config_json", "config_rules", "stages", "types", "errors"),
-        *("sizing.vocabulary", "sizing.devices"),
+        *("sizing.vocabulary", "sizing.formats", "sizing.times.devices"),
     )
 }
 NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "torch", "scipy"}

@@ -105,7 +105,7 @@ def letters(config: ModelConfig) -> Mapping[str, Quantity]:
         "c": ffn.top_k,
         "u": ffn.d_shared,
         "t": config.token_types,
-        "r": config.position.n_buckets,
+        "r": config.position.n_buckets if config.position.kind == "t5_bias" else 0,
         "V": rows if config.vocab_padded_to is None else config.vocab_padded_to,
         "n_positions": config.position.n_positions,
         "d_embed": config.d_model if config.d_embed is None else config.d_embed,

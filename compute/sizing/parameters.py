@@ -115,9 +115,13 @@ def _held(config: ModelConfig, prefix: str, kind: architecture.Blocks) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ArticleLedger:
-    """The article's count, 3d² + d² + 8d² = 12d² a block, and each part of what it leaves out."""
+    """The article's count, 3d² + d² + 8d² = 12d² a block, and each part of what it leaves out.
+
+    `letter`: what counts the blocks of all stacks.
+    """
 
     total: Quantity
+    letter: str
     parts: tuple[Part, ...]
     gap: tuple[Part, ...]
 
@@ -135,16 +139,18 @@ def article_ledger(config: ModelConfig) -> ArticleLedger:
 
     Source: the article's parameter ledger, h·d_k = h·d_v = d, d_ff = 4d, no biases, no norms.
     """
-    d, blocks = q("d", config.d_model), sum(s.config.n_layers for s in architecture.stacks(config))
+    d, stacks = q("d", config.d_model), list(architecture.stacks(config))
+    blocks = sum(stack.config.n_layers for stack in stacks)
+    letter = "L" if len(stacks) == 1 else f"({' + '.join(stack.letter for stack in stacks)})"
     base = tuple(
-        Part(id=f"blocks.{name}", each=factor * d**2, count=blocks)
+        Part(id=f"blocks.{name}", each=factor * d**2, count=blocks, letter=letter)
         for name, factor in _BASE.items()
     )
     taken = {part.id: part.quantity for part in base}
     exact = {name: number(0) for name in taken} | _by_group(config)
     differences = {name: made - taken.get(name, 0) for name, made in exact.items()}
     gap = tuple(Part(id=name, each=made) for name, made in differences.items() if made.value)
-    return ArticleLedger(12 * q("L", blocks) * d**2, base, gap)
+    return ArticleLedger(12 * q(letter, blocks) * d**2, letter, base, gap)
 
 
 def _by_group(config: ModelConfig) -> dict[str, Quantity]:

@@ -6,7 +6,7 @@ Value and formula come from one expression, so they cannot part. Values are exac
 or fractions where a half or a ratio is meant.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Union
@@ -63,8 +63,7 @@ class Quantity:
     def __truediv__(self, other: Operand) -> "Quantity":
         """The exact ratio, a fraction where it is no whole number."""
         under = as_quantity(other)
-        value = whole(Fraction(self.value) / Fraction(under.value))
-        return Quantity(value, "/", operands=(self, under))
+        return Quantity(_ratio(self.value, under.value), "/", operands=(self, under))
 
     def __pow__(self, power: int) -> "Quantity":
         return Quantity(self.value**power, "^", operands=(self, number(power)))
@@ -114,16 +113,25 @@ def total(parts: Iterable[Quantity]) -> Quantity:
     return made
 
 
+def letters_of(made: Quantity) -> Iterator[tuple[str, Exact]]:
+    """(letter, number) of each letter of a formula, as often as it stands there."""
+    if made.step == "letter":
+        yield made.letter, made.value
+    for operand in made.operands:
+        yield from letters_of(operand)
+
+
 def whole(value: Exact) -> Exact:
     """An int where a fraction is a whole number."""
-    is_whole = isinstance(value, Fraction) and value.denominator == 1
-    return int(value) if is_whole else value
+    if type(value) is int:
+        return value
+    return int(value) if value.denominator == 1 else value
 
 
 def told(value: Exact) -> str:
     """Every digit of a number: `124439808`, `4.5`, or `1/3` where no decimals end."""
     value = whole(value)
-    if isinstance(value, int):
+    if type(value) is int:
         return str(value)
     places = _decimal_places(value.denominator)
     if places is None:
@@ -140,6 +148,12 @@ def _decimal_places(denominator: int) -> int | None:
     while denominator % 5 == 0:
         denominator, fives = denominator // 5, fives + 1
     return max(twos, fives) if denominator == 1 else None
+
+
+def _ratio(top: Exact, bottom: Exact) -> Exact:
+    if type(top) is int and type(bottom) is int and not top % bottom:
+        return top // bottom
+    return whole(Fraction(top) / Fraction(bottom))
 
 
 def _is_written(operand: Quantity, value: int) -> bool:
@@ -161,9 +175,9 @@ def _subtracted(left: Quantity, right: Quantity) -> Quantity:
 
 
 def _multiplied(left: Quantity, right: Quantity) -> Quantity:
-    if _is_written(left, 1):
+    if left.value == 1 and left.step == "number":
         return right
-    if _is_written(right, 1):
+    if right.value == 1 and right.step == "number":
         return left
     return Quantity(whole(left.value * right.value), "*", operands=(left, right))
 

@@ -5,13 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from compute.sizing.vocabulary import (
-    ActivationFormat,
-    Head,
-    Kernel,
-    NumberFormat,
-    Recompute,
-)
+from compute.sizing.formats import ActivationFormat, NumberFormat
+from compute.sizing.vocabulary import Head, Kernel, Recompute
 from schemas.base import Asked
 from schemas.sizing.ledger import Amount, LedgerAnswer, SymbolAnswer
 

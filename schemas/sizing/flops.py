@@ -19,7 +19,7 @@ from compute.sizing.vocabulary import (
     conventions_of,
 )
 from schemas.base import Asked
-from schemas.sizing.ledger import Amount, LedgerAnswer, PartAnswer
+from schemas.sizing.ledger import Amount, LedgerAnswer, LedgerPartAnswer, SymbolAnswer
 
 
 class ConventionsAsked(Asked):
@@ -28,7 +28,7 @@ class ConventionsAsked(Asked):
     preset: ConventionPreset = Field(
         default="exact", description="The conventions that the other fields change."
     )
-    multiply_add: Literal[1, 2] | None = Field(
+    multiply_add: Annotated[int, Field(ge=1, le=2)] | None = Field(
         default=None, description="2: FLOP. 1: MACs, of products alone."
     )
     causal: Causal | None = Field(
@@ -118,7 +118,7 @@ class TrainFlopsAnswer(TypedDict):
     model: Annotated[Amount, Field(description="(1 + backward_factor)·F.")]
     hardware: Annotated[Amount, Field(description="And what is computed again.")]
     parts: Annotated[
-        list[PartAnswer],
+        list[LedgerPartAnswer],
         Field(description="Of the hardware's; F: forward, F_…: that part of it."),
     ]
     train_tokens: Annotated[
@@ -162,6 +162,7 @@ class FlopsAnswer(TypedDict):
     ]
     train: Annotated[TrainFlopsAnswer, Field(description="A step of training.")]
     approximations: Annotated[list[ApproximationAnswer], Field(description="Rules of thumb.")]
+    symbols: Annotated[list[SymbolAnswer], Field(description="Letters of these formulas alone.")]
     side_by_side: Annotated[
         list[PricedAnswer] | None, Field(description="By other conventions; null: not asked.")
     ]

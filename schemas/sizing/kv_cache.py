@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from compute.sizing.vocabulary import CacheFormat, Format, NumberFormat
+from compute.sizing.formats import CacheFormat, Format, NumberFormat
 from schemas.base import Asked
 from schemas.sizing.ledger import Amount, LedgerAnswer, SymbolAnswer
 from schemas.sizing.weights import Grouping, ungrouped_by_itself
@@ -13,7 +13,7 @@ from schemas.sizing.weights import Grouping, ungrouped_by_itself
 _MOST_IN_PAGE = 1 << 20
 
 
-class CacheAsked(Asked):
+class CacheFormatAsked(Asked):
     """How keys and values are stored."""
 
     dtype: NumberFormat | None = Field(
@@ -50,8 +50,8 @@ class KvCacheAnswer(TypedDict):
     dtype: Annotated[NumberFormat, Field(description="Of each number.")]
     bits: Annotated[str, Field(description="Bits of a number, its share of scales included.")]
     page: Annotated[int, Field(description="Positions of a page; 0: no pages.")]
-    tokens: Annotated[int, Field(description="t: cached + tokens + new_tokens of a sequence.")]
-    positions: Annotated[int, Field(description="t in whole pages.")]
+    tokens: Annotated[int, Field(description="T: cached + tokens + new_tokens of a sequence.")]
+    positions: Annotated[int, Field(description="T in whole pages.")]
     per_token: Annotated[
         Amount,
         Field(
@@ -65,11 +65,11 @@ class KvCacheAnswer(TypedDict):
         Field(description="With cross-attention: what a source position takes, once; else null."),
     ]
     lower_bound: Annotated[
-        LedgerAnswer, Field(description="A block with a window w keeps min(t, w) positions.")
+        LedgerAnswer, Field(description="A block with a window w keeps min(T, w) positions.")
     ]
     allocation: Annotated[
         LedgerAnswer,
-        Field(description="Every block keeps t, as where pages are alike in all blocks."),
+        Field(description="Every block keeps T, as where pages are alike in all blocks."),
     ]
     expanded: Annotated[
         ExpandedAnswer | None,

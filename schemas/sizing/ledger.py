@@ -23,8 +23,8 @@ class Amount(TypedDict):
     GB: NotRequired[Annotated[float, Field(description="Of bytes: the value / 10^9.")]]
 
 
-PartAnswer = TypedDict(
-    "PartAnswer",
+LedgerPartAnswer = TypedDict(
+    "LedgerPartAnswer",
     {
         "id": Annotated[str, Field(description="Which part.")],
         "count": Annotated[int, Field(description="How many alike there are.")],
@@ -44,7 +44,7 @@ class LedgerAnswer(TypedDict):
     """A total and its parts, which sum to it exactly."""
 
     total: Annotated[Amount, Field(description="The sum of the parts.")]
-    parts: Annotated[list[PartAnswer], Field(description="The parts, in order of use.")]
+    parts: Annotated[list[LedgerPartAnswer], Field(description="The parts, in order of use.")]
 
 
 class SymbolAnswer(TypedDict):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.sizing.ledger import Amount, LedgerAnswer, PartAnswer
+from schemas.sizing.ledger import Amount, LedgerAnswer, LedgerPartAnswer
 
 
 class BlockAnswer(TypedDict):
@@ -41,9 +41,11 @@ class ArticleLedgerAnswer(TypedDict):
     substituted: Annotated[str, Field(description="The same with the numbers in it.")]
     blocks: Annotated[int, Field(description="L: blocks of all stacks.")]
     total: Annotated[Amount, Field(description="12 L d².")]
-    parts: Annotated[list[PartAnswer], Field(description="Queries, keys, values; W_O; the ffn.")]
+    parts: Annotated[
+        list[LedgerPartAnswer], Field(description="Queries, keys, values; W_O; the ffn.")
+    ]
     gap: Annotated[Amount, Field(description="The exact count less this one.")]
-    gap_parts: Annotated[list[PartAnswer], Field(description="The gap, taken apart exactly.")]
+    gap_parts: Annotated[list[LedgerPartAnswer], Field(description="The gap, taken apart exactly.")]
 
 
 class ParametersAnswer(LedgerAnswer):

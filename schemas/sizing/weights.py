@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from compute.sizing.vocabulary import Format, Grouped, KeptRole, NumberFormat
+from compute.sizing.formats import Format, Grouped, KeptRole, NumberFormat
 from schemas.base import Asked
 from schemas.sizing.ledger import Amount, LedgerAnswer, SymbolAnswer
 
@@ -67,7 +67,7 @@ class FormatAsked(Asked):
         return self.grouped.of(self.dtype) if self.grouped else Format(name=self.dtype)
 
 
-class WeightsAnswer(LedgerAnswer):
+class WeightBytesAnswer(LedgerAnswer):
     """Bytes of a model's weights, shared ones once."""
 
     dtype: Annotated[NumberFormat, Field(description="Of each number that is not kept.")]

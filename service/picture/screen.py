@@ -1,15 +1,15 @@
 """Where a picture goes: a stream, as wide as it is and with the colours it has."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO, cast
 
 import orjson
 from rich.console import Console, Group, RenderableType
 
 from schemas.answers import TraceAnswer
 from schemas.problems import Problem
-from service.picture import page, problem
+from service.picture import page, problem, sizing
 from service.picture.fitting import Look
 
 _LEAST, _MOST, _SHADING = 40, 500, ("256", "truecolor")
@@ -30,6 +30,16 @@ def show_answer(
     answer = cast(TraceAnswer, orjson.loads(b"".join(pieces)))
     screen = console(stream)
     print_all(page.page(answer, look(screen), token_of), screen)
+
+
+def show_sizing(
+    pieces: Sequence[bytes],
+    stream: TextIO,
+    notes_of: Callable[[Mapping[str, Any]], Sequence[str]],
+) -> None:
+    """Print a sizing answer as tables; `notes_of`: what was changed so that it could be given."""
+    answer = orjson.loads(b"".join(pieces))
+    print_all(sizing.page(answer, notes_of(answer)), console(stream))
 
 
 def show_problem(told: Problem, stream: TextIO) -> None:

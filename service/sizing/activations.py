@@ -1,9 +1,10 @@
 """Activations as members of an answer."""
 
 from compute.config import ModelConfig
-from compute.sizing import activations
-from compute.sizing.activations import Peak, Training
-from compute.sizing.vocabulary import ActivationFormat, Workload
+from compute.sizing.formats import ActivationFormat
+from compute.sizing.memory import activations
+from compute.sizing.memory.activations import Peak, Training
+from compute.sizing.vocabulary import Workload
 from service.sizing import ledgers
 
 View = dict[str, object]
@@ -27,7 +28,7 @@ EXCLUDED = (
     "Weights, gradients and cache.",
     "What is read, token ids and pixels, and position biases of scores.",
     "Means and scales of norms, indices of chosen experts.",
-    "act(gate) of a gated ffn, which some frameworks keep as well: T·f·a more.",
+    "act(gate) of a gated ffn, which some frameworks keep as well: B·n·f·a more.",
     "pooler and classes, one row of each sequence.",
 )
 
@@ -74,5 +75,5 @@ def _symbols(workload: Workload, form: ActivationFormat) -> list[View]:
     behind = workload.cached + workload.tokens + workload.new
     return [
         {"letter": "a", "meaning": "bytes of a number", "value": form.bytes},
-        {"letter": "t", "meaning": "cached + tokens + new_tokens", "value": behind},
+        {"letter": "T", "meaning": "cached + tokens + new_tokens", "value": behind},
     ]

@@ -1,18 +1,33 @@
 """FLOPs as members of an answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from compute.config import ModelConfig
-from compute.sizing import approximations, elementwise, flops, training_flops
-from compute.sizing.approximations import Approximation, Priced
 from compute.sizing.ledger import Ledger
-from compute.sizing.products import VIEWS
-from compute.sizing.training_flops import TrainingFlops
+from compute.sizing.operations import approximations, elementwise, flops, training_flops
+from compute.sizing.operations.approximations import Approximation, Priced
+from compute.sizing.operations.products import VIEWS
+from compute.sizing.operations.training_flops import TrainingFlops
+from compute.sizing.quantity import Quantity, letters_of
 from compute.sizing.vocabulary import Conventions, Workload
 from service.sizing import ledgers
 
 View = dict[str, object]
+
+_LETTERS: Mapping[str, str] = {
+    "steps": "new_tokens - 1: the prompt's pass gives the first",
+    "w": "window of the part's blocks",
+    "S_windows": "pairs of all blocks together, each with its window",
+    "n_patches": "patches of an image",
+    "F": "the forward pass",
+    "F_blocks": "the forward pass, blocks alone",
+    "F_attention": "the forward pass, scores and mix alone",
+    "F_scores": "the forward pass, scores alone",
+    "N": "parameters",
+    "N_non_embedding": "parameters without tables and readout",
+    "N_active": "parameters that a token meets",
+}
 
 _MEANINGS = {
     "prefill": "The prompt's pass, which gives the first new token.",
@@ -31,17 +46,34 @@ def view(
     """The member `flops`; with `train_tokens` training over so many tokens too."""
     asked = (config, workload, conventions)
     priced = approximations.side_by_side(config, workload) if side_by_side else None
+    forward, trained = flops.forward(*asked), training_flops.train(*asked)
+    generated = flops.generation(*asked) if workload.new else None
+    step = flops.decode(*asked) if flops.decodes(config) else None
+    rules = approximations.of(*asked)
+    ledgers_made = [x for x in (forward, trained.hardware, generated, step) if x is not None]
+    made = [part.quantity for found in ledgers_made for part in found.parts]
     return {
         "conventions": asdict(conventions),
-        "forward": _pass(flops.forward(*asked)),
-        "decode": _pass(flops.decode(*asked)) if flops.decodes(config) else None,
-        "generation": _pass(flops.generation(*asked)) if workload.new else None,
-        "train": _train(training_flops.train(*asked), train_tokens),
-        "approximations": [_approximation(found) for found in approximations.of(*asked)],
+        "forward": _pass(forward),
+        "decode": None if step is None else _pass(step),
+        "generation": None if generated is None else _pass(generated),
+        "train": _train(trained, train_tokens),
+        "approximations": [_approximation(found) for found in rules],
+        "symbols": list(_symbols([*made, *(rule.value for rule in rules)])),
         "side_by_side": None if priced is None else _priced(priced),
         "elementwise_costs": dict(elementwise.COSTS),
         "excluded": list(_excluded(*asked)),
     }
+
+
+def _symbols(made: Sequence[Quantity]) -> Iterator[View]:
+    """The letters that neither the config nor the workload says."""
+    found = dict.fromkeys(pair for quantity in made for pair in letters_of(quantity))
+    for letter, value in found:
+        window = letter.partition("_window_")[2]
+        meaning = f"blocks whose window is {window}" if window else _LETTERS.get(letter)
+        if meaning is not None:
+            yield {"letter": letter, "meaning": meaning, "value": ledgers.number(value)}
 
 
 def _pass(found: Ledger) -> View:

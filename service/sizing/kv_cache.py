@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from compute.config import ModelConfig
-from compute.sizing import architecture, kv_cache
-from compute.sizing.kv_cache import Expanded
+from compute.sizing import architecture
+from compute.sizing.formats import CacheFormat
+from compute.sizing.memory import kv_cache
+from compute.sizing.memory.kv_cache import Expanded
+from compute.sizing.memory.stored import RULE
 from compute.sizing.quantity import told
-from compute.sizing.stored import RULE
-from compute.sizing.vocabulary import CacheFormat, Workload
+from compute.sizing.vocabulary import Workload
 from service.sizing import ledgers, storage
 
 View = dict[str, object]
@@ -54,7 +56,7 @@ def _expanded(found: Expanded | None) -> View | None:
 
 
 def _symbols(config: ModelConfig, tokens: int, cache: CacheFormat) -> Iterator[View]:
-    yield {"letter": "t", "meaning": "cached + tokens + new_tokens", "value": tokens}
+    yield {"letter": "T", "meaning": "cached + tokens + new_tokens", "value": tokens}
     if cache.page:
         yield {"letter": "page", "meaning": "cache.page", "value": cache.page}
     yield storage.symbol(cache.format, "kv")

@@ -1,7 +1,6 @@
 """Ledgers as members of an answer: values, every digit, formulas."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from compute.sizing.ledger import Ledger, Part
 from compute.sizing.quantity import Exact, told, whole
@@ -16,7 +15,7 @@ _LARGEST = 1 << 53
 def number(value: Exact) -> int | float:
     """A number as JSON has it: whole up to 2^53, else the nearest double."""
     value = whole(value)
-    if isinstance(value, int) and abs(value) < _LARGEST:
+    if type(value) is int and abs(value) < _LARGEST:
         return value
     return float(value)
 
@@ -25,7 +24,7 @@ def amount(value: Exact, unit: Unit, kind: Kind = "exact") -> View:
     """A number with every digit, its unit and what it claims."""
     made: View = {"value": number(value), "exact": told(value), "unit": unit, "kind": kind}
     if unit == "bytes":
-        made |= {"GiB": float(Fraction(value) / (1 << 30)), "GB": float(Fraction(value) / 10**9)}
+        made |= {"GiB": float(value / (1 << 30)), "GB": float(value / 10**9)}
     return made
 
 
@@ -52,7 +51,7 @@ def _line(part: Part, total: Exact, views: Sequence[str]) -> View:
         "each": number(part.each.value),
         "value": number(part.value),
         "exact": told(part.value),
-        "share": float(Fraction(part.value) / Fraction(total)) if total else 0.0,
+        "share": float(part.value / total) if total else 0.0,
         "formula": quantity.formula,
         "substituted": quantity.substituted,
         "in": [view for view in views if view in part.views],

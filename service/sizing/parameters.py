@@ -35,7 +35,7 @@ def view(config: ModelConfig) -> View:
 def _article(found: ArticleLedger) -> View:
     blocks, total = found.parts[0].count, found.total
     return {
-        "formula": f"L·(3d² + d² + 8d²) = {total.formula}",
+        "formula": f"{found.letter}·(3d² + d² + 8d²) = {total.formula}",
         "substituted": total.substituted,
         "blocks": blocks,
         "total": ledgers.amount(total.value, "parameters"),

@@ -7,6 +7,7 @@ from compute import config_json
 from compute.config import ModelConfig
 from compute.errors import ConfigError, Fault
 from compute.sizing import architecture, parameters
+from compute.sizing.architecture import Blocks
 from schemas.model import ModelAsked
 from service import modelled
 from service.state import State
@@ -78,14 +79,31 @@ def symbols(sized: Sized) -> list[View]:
 
 def _counts(sized: Sized) -> Iterator[View]:
     for stack in architecture.stacks(sized.config):
-        kinds = architecture.by_ffn(stack)
-        named = {stack.letter: stack.config.n_layers, **{x.letter: x.count for x in kinds}}
-        for letter, count in named.items():
-            yield {"letter": letter, "meaning": f"{stack.prefix}n_layers", "value": count}
+        total = stack.config.n_layers
+        yield {"letter": stack.letter, "meaning": f"{stack.prefix}n_layers", "value": total}
+        for kind in architecture.by_ffn(stack):
+            yield from _of_kind(kind, total)
+
+
+def _of_kind(kind: Blocks, total: int) -> Iterator[View]:
+    """The letters of blocks that are not all of a stack's, or share their weights."""
+    dense = kind.prefix == "ffn.dense."
+    if kind.count != total or dense:
+        meaning = "blocks with a dense ffn" if dense else "blocks with experts"
+        yield {"letter": kind.letter, "meaning": meaning, "value": kind.count}
+    if dense:
+        yield {"letter": "f_dense", "meaning": "ffn.d_dense", "value": kind.ffn.d_ff}
+    if kind.distinct != kind.count:
+        letter = f"{kind.letter}_distinct"
+        yield {"letter": letter, "meaning": "distinct_blocks", "value": kind.distinct}
 
 
 def _widths(sized: Sized) -> Iterator[View]:
-    for letter, quantity in architecture.letters(sized.config).items():
-        if quantity.value:
-            value = quantity.value
-            yield {"letter": letter, "meaning": _MEANINGS[letter], "value": value}
+    """The model's own widths, and the encoder's where they are others."""
+    own = architecture.letters(sized.config)
+    for stack in reversed([*architecture.stacks(sized.config)]):
+        for letter, quantity in architecture.letters(stack.config).items():
+            is_told = stack.is_encoder and quantity == own[letter]
+            if quantity.value and not is_told:
+                meaning = stack.prefix + _MEANINGS[letter]
+                yield {"letter": letter, "meaning": meaning, "value": quantity.value}

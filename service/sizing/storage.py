@@ -1,6 +1,6 @@
 """The letter of a number format: bytes of a number where they are whole, else its bits."""
 
-from compute.sizing.vocabulary import Format
+from compute.sizing.formats import Format
 from service.sizing import ledgers
 
 View = dict[str, object]

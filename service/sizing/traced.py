@@ -7,13 +7,14 @@ from compute import config_rules
 from compute.config import ModelConfig
 from compute.errors import ConfigError, Fault, QuestionError
 from compute.selection import Scene
-from compute.sizing import traced
-from compute.sizing.traced import Predicted
+from compute.sizing.tracing import traced
+from compute.sizing.tracing.traced import Predicted
 from compute.sizing.vocabulary import Workload
 from schemas.sizing.trace import SizedTraceAsked
 from service import errors, limits, trace_text
 from service.settings import Settings
 from service.sizing import ledgers
+from service.sizing.sized import Sized
 
 View = dict[str, object]
 
@@ -24,11 +25,10 @@ EXCLUDED = (
 )
 
 
-def view(
-    config: ModelConfig, workload: Workload, asked: SizedTraceAsked, settings: Settings
-) -> View:
+def view(model: Sized, workload: Workload, asked: SizedTraceAsked, settings: Settings) -> View:
     """The member `trace`; a QuestionError for a model that is only sized, or its input."""
-    _check_run(config)
+    config = model.config
+    _check_run(model)
     reads = asked.input or ("tensor" if config.vocab is None else "token_ids")
     scene = _scene(config, workload, reads)
     with errors.moved(("select",), ("trace", "select")):
@@ -52,13 +52,13 @@ def view(
     }
 
 
-def _check_run(config: ModelConfig) -> None:
+def _check_run(model: Sized) -> None:
     """A QuestionError with all of a config that no trace can be of."""
     try:
-        config_rules.check_run(config)
+        config_rules.check_run(model.config)
     except ConfigError as error:
-        place = ("model", "config")
-        faults = [replace(fault, place=(*place, *fault.place)) for fault in error.faults]
+        place_of = model.asked.place_of
+        faults = [replace(fault, place=place_of(fault.place)) for fault in error.faults]
         raise QuestionError(faults) from error
 
 

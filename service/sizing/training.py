@@ -3,8 +3,9 @@
 from typing import get_args
 
 from compute.config import ModelConfig
-from compute.sizing import parameters, training_state
-from compute.sizing.training_state import PRESETS, RULE, TrainingState
+from compute.sizing import parameters
+from compute.sizing.memory import training_state
+from compute.sizing.memory.training_state import PRESETS, RULE, TrainingState
 from compute.sizing.vocabulary import Optimizer, ZeroStage
 from schemas.sizing.training import TrainingAsked
 from service.sizing import ledgers

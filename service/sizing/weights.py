@@ -1,11 +1,11 @@
 """Bytes of weights as members of an answer."""
 
 from compute.config import ModelConfig
-from compute.sizing import weight_bytes
+from compute.sizing.formats import Format
+from compute.sizing.memory import weight_bytes
+from compute.sizing.memory.stored import RULE
+from compute.sizing.memory.weight_bytes import Kept
 from compute.sizing.quantity import told
-from compute.sizing.stored import RULE
-from compute.sizing.vocabulary import Format
-from compute.sizing.weight_bytes import Kept
 from schemas.sizing.weights import FormatAsked
 from service.sizing import ledgers, storage
 

@@ -11,7 +11,8 @@ from cases import small
 from compute import config_json, cost, initial, selection, stages, tensors, weights
 from compute.config import ModelConfig
 from compute.cost import Cost
-from compute.sizing import parameters, work
+from compute.sizing import parameters
+from compute.sizing.tracing import work
 from compute.tensors import Tensor
 from compute.trace import Run, identities_of, trace
 from compute.types import DType, Selected

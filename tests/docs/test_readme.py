@@ -53,7 +53,7 @@ def shown(row: object, text: str) -> bool:
 
 
 def test_readme_has_its_commands() -> None:
-    assert (len(CURLS), len(COMMANDS)) == (9, 4)
+    assert (len(CURLS), len(COMMANDS)) == (10, 5)
     assert {"scripts/serve\n", "GLASSBLOCK_MODELS=tests/parity scripts/serve\n"} <= set(BLOCKS)
 
 
@@ -148,6 +148,19 @@ def test_ninth_curl_shows_what_follows_from_a_head_set_to_zero() -> None:
 
 
 Pasted = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def test_tenth_curl_counts_gpt2_as_told() -> None:
+    found = answer(CURLS[9])
+    article = found["parameters"]["article"]
+    numbers = (
+        found["parameters"]["total"],
+        article["total"],
+        article["gap"],
+        found["kv_cache"]["per_token"],
+    )
+    for number in numbers:
+        assert f"{number['value']:,}" in README
 
 
 def test_python_prints_what_stands_below_it(pasted: Pasted) -> None:

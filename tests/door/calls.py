@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from door import sizings
 from door.case import NUMBER, asked
 
 _NAMED = {"name": "letter-sort"}
@@ -143,6 +144,7 @@ ANSWERED: dict[str, tuple[str, dict[str, Any]]] = {
     "circuits": ("/v1/subspaces", CIRCUITS),
     "derived": ("/v1/jacobian", DERIVED),
     "gradients": ("/v1/jacobian", GRADIENTS),
+    **sizings.ANSWERED,
 }
 """Name -> where it is sent, and a request that is answered."""
 

@@ -18,7 +18,7 @@ from door.case import GONE, MARK, NUMBER, Raw, changed, encoded
 _FIRST = 1
 """So many entries of a list are changed; the others are as the first."""
 
-_ELSEWHERE = re.compile(r"/(model|input|clean|corrupted)$")
+_ELSEWHERE = re.compile(r"/(model|style|input|clean|corrupted)$")
 """What stands below these is changed by the table."""
 
 VALUES: tuple[object, ...] = (

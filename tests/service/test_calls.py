@@ -11,10 +11,18 @@ from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from service import admission, errors
-from service.app import COMPUTING
+from service.app import COMPUTING, SIZING
 from service.openapi import ANSWERS
 
-WITHOUT_A_RUN = {"/v1/rope"}
+SIZED = {
+    f"/v1{route.path}"
+    for module in SIZING
+    for route in module.router.routes
+    if isinstance(route, APIRoute)
+}
+"""Calls that size a model: their answers do not grow with it, so no limit of work is theirs."""
+
+WITHOUT_A_RUN = {"/v1/rope", *SIZED}
 """Calls that run no model: nothing of theirs is stopped."""
 
 AssertProblem = Callable[..., dict[str, Any]]
@@ -37,7 +45,7 @@ class Example:
 
 
 def _routes() -> Iterator[APIRoute]:
-    for module in COMPUTING:
+    for module in (*COMPUTING, *SIZING):
         yield from (route for route in module.router.routes if isinstance(route, APIRoute))
 
 
@@ -57,9 +65,11 @@ def _answer_of(route: APIRoute) -> type:
 
 
 ROUTES, EXAMPLES = list(_routes()), list(_examples())
+ANSWERING = [example for example in EXAMPLES if example.path not in SIZED]
 RUNS = [example for example in EXAMPLES if example.path not in WITHOUT_A_RUN]
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
+each_answering = pytest.mark.parametrize("example", ANSWERING, ids=str)
 each_run = pytest.mark.parametrize("example", RUNS, ids=str)
 
 
@@ -101,7 +111,7 @@ def test_unknown_key_is_told_where_it_is(
     ]
 
 
-@each_example
+@each_answering
 def test_answer_beyond_its_limit_is_refused_with_advice(
     make_client: Callable[..., TestClient], assert_problem: AssertProblem, example: Example
 ) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 import sized
 from compute.config import ModelConfig
-from compute.sizing import activations
-from compute.sizing.vocabulary import ActivationFormat, Kernel, Recompute, Workload
+from compute.sizing.formats import ActivationFormat
+from compute.sizing.memory import activations
+from compute.sizing.vocabulary import Kernel, Recompute, Workload
 from evaluating import evaluated
 from schemas.config import ConfigAsked
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import sized
-from compute.sizing import flops
+from compute.sizing.operations import flops
 from compute.sizing.vocabulary import Conventions, Workload
 from random_sizes import config_of, random_asked, random_workload
 

@@ -8,8 +8,8 @@ import pytest
 
 import sized
 from compute.errors import QuestionError
-from compute.sizing import approximations, flops, training_flops
 from compute.sizing.ledger import Ledger
+from compute.sizing.operations import approximations, flops, training_flops
 from compute.sizing.vocabulary import Conventions, Workload
 from random_sizes import config_of, random_asked, random_workload
 

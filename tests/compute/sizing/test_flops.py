@@ -8,8 +8,8 @@ import pytest
 
 import sized
 from compute.config import ModelConfig
-from compute.sizing import flops
 from compute.sizing.ledger import Ledger
+from compute.sizing.operations import flops
 from compute.sizing.vocabulary import Conventions, Head, Workload
 from schemas.config import ConfigAsked
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 import sized
-from compute.sizing import flops
+from compute.sizing.operations import flops
 from compute.sizing.vocabulary import Causal, Conventions, Workload
 
 NAMES = (

@@ -8,7 +8,7 @@ import pytest
 
 from compute import stages
 from compute.selection import Wanted
-from compute.sizing import json_bytes
+from compute.sizing.tracing import json_bytes
 
 EXTREME = {
     "float32": (-1.2345679e-06, -1.1754944e-38, -8796093022208.0, -1.0000001e-05, -3.4028235e38),

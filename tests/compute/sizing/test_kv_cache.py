@@ -10,8 +10,9 @@ import pytest
 import sized
 from compute.config import ModelConfig
 from compute.errors import QuestionError
-from compute.sizing import kv_cache
-from compute.sizing.vocabulary import CacheFormat, Format, Grouped, NumberFormat, Workload
+from compute.sizing.formats import CacheFormat, Format, Grouped, NumberFormat
+from compute.sizing.memory import kv_cache
+from compute.sizing.vocabulary import Workload
 from evaluating import evaluated
 from schemas.config import ConfigAsked
 

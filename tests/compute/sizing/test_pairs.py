@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from compute.config import MaskKind
-from compute.sizing import pairs
+from compute.sizing.operations import pairs
 from compute.sizing.quantity import number, q
 from compute.sizing.vocabulary import Causal
 

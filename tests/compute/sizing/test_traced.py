@@ -12,8 +12,8 @@ from compute import config_json, cost, selection
 from compute.config import LayerConfig, ModelConfig, layer_config
 from compute.errors import QuestionError, SelectionError
 from compute.selection import Scene
-from compute.sizing import alike, traced
-from compute.sizing.traced import Predicted
+from compute.sizing.tracing import alike, traced
+from compute.sizing.tracing.traced import Predicted
 from compute.sizing.vocabulary import Workload
 from compute.types import DType, Selected
 

@@ -7,7 +7,7 @@ import pytest
 
 import sized
 from compute.config import ModelConfig
-from compute.sizing import approximations, flops, training_flops
+from compute.sizing.operations import approximations, flops, training_flops
 from compute.sizing.vocabulary import PRESETS, Conventions, Workload
 from schemas.config import ConfigAsked
 

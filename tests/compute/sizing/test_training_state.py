@@ -5,9 +5,9 @@ from math import ceil
 import pytest
 
 import sized
-from compute.sizing import training_state
+from compute.sizing.memory import training_state
+from compute.sizing.memory.training_state import PRESETS, TrainingState
 from compute.sizing.quantity import q
-from compute.sizing.training_state import PRESETS, TrainingState
 from compute.sizing.vocabulary import ZeroStage
 from evaluating import evaluated
 

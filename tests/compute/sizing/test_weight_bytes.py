@@ -8,9 +8,9 @@ import pytest
 import runs
 import sized
 from compute import config_json
-from compute.sizing import weight_bytes
-from compute.sizing.vocabulary import Format, Grouped, KeptRole
-from compute.sizing.weight_bytes import Kept
+from compute.sizing.formats import Format, Grouped, KeptRole
+from compute.sizing.memory import weight_bytes
+from compute.sizing.memory.weight_bytes import Kept
 from evaluating import evaluated
 from oracle import weights as reference
 

@@ -1,0 +1,1 @@
+"""What fits into a memory: the longest context, the largest batch."""

@@ -1,0 +1,1 @@
+"""Which sizes of a style hold, take or compute so much."""

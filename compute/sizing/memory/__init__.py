@@ -1,0 +1,1 @@
+"""Bytes: of weights, caches, activations, and of what training holds."""

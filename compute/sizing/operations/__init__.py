@@ -1,0 +1,1 @@
+"""Operations: what a pass, a step, a generation and a training compute."""

@@ -1,0 +1,1 @@
+"""A published count, taken apart into named differences."""

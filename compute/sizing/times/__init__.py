@@ -1,0 +1,1 @@
+"""Devices, and the times that operators take on them at least."""

@@ -1,0 +1,1 @@
+"""What a trace of this service takes: numbers, bytes, JSON."""
