@@ -63,7 +63,7 @@ def _of_stack(stack: Stack) -> Iterator[Holding]:
     listed = [t for t in tensors.tensors(first).values() if config.norm.gain or t.part != "norms"]
     below = [t for t in listed if _moment(t) == "below"]
     above = [t for t in listed if _moment(t) == "above"]
-    inside = [_local(t) for t in listed if _moment(t) == "block"]
+    inside = [t for t in listed if _moment(t) == "block"]
     yield from _patches(stack)
     yield from (_single(stack, t) for t in below)
     yield from _embed_projection(stack)
@@ -82,8 +82,8 @@ def _moment(tensor: Tensor) -> Literal["below", "block", "above"]:
     return "above" if first in ("final_norm", "mlm_head", "mlm_norm", "unembed") else "below"
 
 
-def _local(tensor: Tensor) -> Tensor:
-    return replace(tensor, name=tensor.name.removeprefix("blocks.0."))
+def _local(tensor: Tensor) -> str:
+    return tensor.name.removeprefix("blocks.0.")
 
 
 def _single(stack: Stack, tensor: Tensor) -> Holding:
@@ -184,16 +184,17 @@ def _blocks(stack: Stack, kinds: Sequence[Blocks], inside: Sequence[Tensor]) -> 
     )
     latent = list(_latent(config)) if config.attention.mla is not None else []
     for tensor in inside:
-        if tensor.name.startswith("ffn."):
+        own = _local(tensor)
+        if own.startswith("ffn."):
             continue
-        if latent and tensor.name.startswith("attn.") and tensor.name != "attn.b_O":
-            if tensor.name == "attn.W_Q":
+        if latent and own.startswith("attn.") and own != "attn.b_O":
+            if own == "attn.W_Q":
                 for name, axes, role in latent:
                     size = _product([letters[x] for x in axes.split()])
                     yield _repeated(stack, everywhere, name, size, size, role)
             continue
         size = _product([letters[x] for x in tensor.axes])
-        yield _repeated(stack, everywhere, tensor.name, size, size, tensor.role)
+        yield _repeated(stack, everywhere, own, size, size, tensor.role)
     for kind in kinds:
         yield from _ffn(stack, kind)
 
@@ -205,10 +206,11 @@ def _ffn(stack: Stack, kind: Blocks) -> Iterator[Holding]:
     letters = dict(architecture.letters(own))
     if kind.prefix == "ffn.dense.":
         letters["f"] = letters["f"].named("f_dense")
-    for tensor in map(_local, listed):
-        if not tensor.name.startswith("ffn."):
+    for tensor in listed:
+        local = _local(tensor)
+        if not local.startswith("ffn."):
             continue
-        name = kind.prefix + tensor.name.removeprefix("ffn.")
+        name = kind.prefix + local.removeprefix("ffn.")
         axes = [x for x in tensor.axes if x != "1"]
         chosen = ["c" if x == "e" and tensor.axes[0] == "e" and len(axes) > 1 else x for x in axes]
         size, used = (_product([letters[x] for x in each]) for each in (axes, chosen))

@@ -19,6 +19,9 @@ _SUM, _PRODUCT, _POWER, _ATOM = 0, 1, 2, 3
 _BINDS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "^": _POWER}
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+Both = tuple[str, str]
+"""In letters, and with the numbers in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -35,12 +38,12 @@ class Quantity:
     @property
     def formula(self) -> str:
         """In letters: `L·d²`."""
-        return _written(self, "")
+        return written(self)[0]
 
     @property
     def substituted(self) -> str:
         """With the numbers in it: `12 · 768²`."""
-        return _written(self, " ")
+        return written(self)[1]
 
     def __add__(self, other: Operand) -> "Quantity":
         return _added(self, as_quantity(other))
@@ -182,31 +185,44 @@ def _multiplied(left: Quantity, right: Quantity) -> Quantity:
     return Quantity(whole(left.value * right.value), "*", operands=(left, right))
 
 
-def _written(made: Quantity, space: str) -> str:
-    """A formula: in letters without spaces about · and /, with numbers spaced."""
+def written(made: Quantity) -> Both:
+    """A formula in letters, and with the numbers in it, · and / spaced."""
     if made.step == "letter":
-        return told(made.value) if space else made.letter
+        return made.letter, told(made.value)
     if made.step == "number":
-        return told(made.value)
-    if made.step in ("min", "max", "ceil"):
-        return f"{made.step}({', '.join(_written(x, space) for x in made.operands)})"
-    left, right = made.operands
-    if made.step == "^":
-        return _bound(left, _ATOM, space) + told(right.value).translate(_POWERS)
+        digits = told(made.value)
+        return digits, digits
+    if made.step in ("*", "/"):
+        sign, binding = ("·", _PRODUCT) if made.step == "*" else ("/", _POWER)
+        return _joined(made, sign, (_PRODUCT, binding), f" {sign} ")
     if made.step in ("+", "-"):
-        second = _bound(right, _SUM if made.step == "+" else _PRODUCT, space)
-        return f"{_written(left, space)} {made.step} {second}"
-    sign, binding = ("·", _PRODUCT) if made.step == "*" else ("/", _POWER)
-    return f"{_bound(left, _PRODUCT, space)}{space}{sign}{space}{_bound(right, binding, space)}"
+        binding = _SUM if made.step == "+" else _PRODUCT
+        return _joined(made, f" {made.step} ", (_SUM, binding), f" {made.step} ")
+    if made.step == "^":
+        base, power = made.operands
+        letters, numbers = _bound(base, _ATOM)
+        raised = told(power.value).translate(_POWERS)
+        return letters + raised, numbers + raised
+    pairs = [written(operand) for operand in made.operands]
+    letters, numbers = (", ".join(each) for each in zip(*pairs, strict=True))
+    return f"{made.step}({letters})", f"{made.step}({numbers})"
 
 
-def _bound(operand: Quantity, binding: int, space: str) -> str:
+def _joined(made: Quantity, sign: str, binding: tuple[int, int], spaced: str) -> Both:
+    left, right = made.operands
+    first, second = _bound(left, binding[0]), _bound(right, binding[1])
+    return first[0] + sign + second[0], first[1] + spaced + second[1]
+
+
+def _bound(operand: Quantity, binding: int) -> Both:
     """An operand of a step that binds so strongly: in brackets if need be.
 
     Products and ratios are read from the left: a·b/c·d is ((a·b)/c)·d.
     """
-    said = _written(operand, space)
-    return said if _binds(operand) >= binding else f"({said})"
+    both = written(operand)
+    if _binds(operand) >= binding:
+        return both
+    return f"({both[0]})", f"({both[1]})"
 
 
 def _binds(made: Quantity) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from service.example_bodies import configs
+
 _GPT2 = {
     "target": {"parameters": 1300000000},
     "style": {"preset": "gpt2", "config": {"position": {"n_positions": 2048}}},
@@ -50,60 +52,6 @@ REQUESTS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def gpt2_config(d_model: int, n_layers: int, n_positions: int) -> dict[str, Any]:
-    """A config in GPT-2's style as it is answered, heads of 64."""
-    heads = d_model // 64
-    return {
-        "d_model": d_model,
-        "n_layers": n_layers,
-        "attention": {
-            "kind": "softmax",
-            "n_heads": heads,
-            "n_kv_heads": heads,
-            "d_head": 64,
-            "d_value": 64,
-            "scale": 0.125,
-            "softcap": None,
-            "qk_norm": "none",
-            "sinks": False,
-            "mask": "causal",
-            "window": None,
-            "bias": {"q": True, "k": True, "v": True, "o": True},
-        },
-        "ffn": {
-            "kind": "mlp",
-            "d_ff": 4 * d_model,
-            "activation": "gelu_tanh",
-            "bias": {"in": True, "gate": False, "out": True},
-        },
-        "norm": {
-            "kind": "layernorm",
-            "placement": "pre",
-            "eps": 1e-05,
-            "gain_offset": 0.0,
-            "bias": True,
-            "shared": False,
-        },
-        "position": {"kind": "learned", "n_positions": n_positions},
-        "vocab": 50257,
-        "tied": True,
-        "unembed_bias": False,
-        "final_norm": True,
-        "topology": "sequential",
-        "residual_multiplier": 1.0,
-        "cross_attention": False,
-        "embed_multiplier": 1.0,
-        "embed_norm": False,
-        "token_types": 0,
-        "readout": True,
-        "mlm_head": False,
-        "logit_multiplier": 1.0,
-        "logit_softcap": None,
-        "layers": [],
-        "encoder": None,
-    }
-
-
 def counted(value: int) -> dict[str, Any]:
     """So many parameters, as answered."""
     return {"value": value, "exact": str(value), "unit": "parameters", "kind": "exact"}
@@ -119,7 +67,7 @@ def _hit(d_model: int, n_layers: int, value: int, relative_error: float) -> dict
         "error": counted(value - 1300000000),
         "relative_error": relative_error,
         "parameters": counted(value),
-        "config": gpt2_config(d_model, n_layers, 2048),
+        "config": configs.gpt2(d_model, n_layers, 2048),
     }
 
 
@@ -131,7 +79,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
             "name": None,
             "preset": "gpt2",
             "overrides": ["position.n_positions"],
-            "config": gpt2_config(768, 12, 2048),
+            "config": configs.gpt2(768, 12, 2048),
         },
         "target": {"measured": "parameters", "value": counted(1300000000), "dtype": None},
         "best": [_BELOW],

@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from service.example_bodies import configs
+
+_WRITTEN = {
+    "d_model": 8,
+    "vocab": 12,
+    "tied": True,
+    "attention": {"n_heads": 2},
+    "ffn": {"bias": False},
+    "norm": {"kind": "none"},
+}
 _OWN = {
-    "model": {
-        "config": {
-            "d_model": 8,
-            "vocab": 12,
-            "tied": True,
-            "attention": {"n_heads": 2},
-            "ffn": {"bias": False},
-            "norm": {"kind": "none"},
-        }
-    },
+    "model": {"config": _WRITTEN},
     "published": 960,
     "best": 1,
 }
@@ -36,50 +37,6 @@ def _amount(value: int) -> dict[str, Any]:
     return {"value": value, "exact": str(value), "unit": "parameters", "kind": "exact"}
 
 
-_CONFIG: Mapping[str, Any] = MappingProxyType(
-    {
-        "d_model": 8,
-        "n_layers": 1,
-        "attention": {
-            "kind": "softmax",
-            "n_heads": 2,
-            "n_kv_heads": 2,
-            "d_head": 4,
-            "d_value": 4,
-            "scale": 0.5,
-            "softcap": None,
-            "qk_norm": "none",
-            "sinks": False,
-            "mask": "causal",
-            "window": None,
-            "bias": {"q": False, "k": False, "v": False, "o": False},
-        },
-        "ffn": {
-            "kind": "mlp",
-            "d_ff": 32,
-            "activation": "gelu",
-            "bias": {"in": False, "gate": False, "out": False},
-        },
-        "norm": {"kind": "none"},
-        "position": {"kind": "none"},
-        "vocab": 12,
-        "tied": True,
-        "unembed_bias": False,
-        "final_norm": False,
-        "topology": "sequential",
-        "residual_multiplier": 1.0,
-        "cross_attention": False,
-        "embed_multiplier": 1.0,
-        "embed_norm": False,
-        "token_types": 0,
-        "readout": True,
-        "mlm_head": False,
-        "logit_multiplier": 1.0,
-        "logit_softcap": None,
-        "layers": [],
-        "encoder": None,
-    }
-)
 _SYMBOLS = (
     ("L", "n_layers", 1),
     ("d", "d_model", 8),
@@ -96,7 +53,12 @@ _WORDS = "The table that is the readout too is stored, or counted, again."
 
 ANSWER: Mapping[str, Any] = MappingProxyType(
     {
-        "model": {"name": None, "preset": None, "overrides": [], "config": dict(_CONFIG)},
+        "model": {
+            "name": None,
+            "preset": None,
+            "overrides": [],
+            "config": configs.answered(_WRITTEN),
+        },
         "symbols": [
             {"letter": letter, "meaning": meaning, "value": value}
             for letter, meaning, value in _SYMBOLS

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from service.example_bodies import configs
+
+_WRITTEN = {
+    "d_model": 8,
+    "attention": {"n_heads": 2},
+    "ffn": {"bias": False},
+    "norm": {"kind": "none"},
+}
 _ARTICLE = {
-    "model": {
-        "config": {
-            "d_model": 8,
-            "attention": {"n_heads": 2},
-            "ffn": {"bias": False},
-            "norm": {"kind": "none"},
-        }
-    },
+    "model": {"config": _WRITTEN},
     "ask": ["parameters"],
 }
 _GPT2 = {
@@ -67,48 +68,7 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
             "name": None,
             "preset": None,
             "overrides": [],
-            "config": {
-                "d_model": 8,
-                "n_layers": 1,
-                "attention": {
-                    "kind": "softmax",
-                    "n_heads": 2,
-                    "n_kv_heads": 2,
-                    "d_head": 4,
-                    "d_value": 4,
-                    "scale": 0.5,
-                    "softcap": None,
-                    "qk_norm": "none",
-                    "sinks": False,
-                    "mask": "causal",
-                    "window": None,
-                    "bias": {"q": False, "k": False, "v": False, "o": False},
-                },
-                "ffn": {
-                    "kind": "mlp",
-                    "d_ff": 32,
-                    "activation": "gelu",
-                    "bias": {"in": False, "gate": False, "out": False},
-                },
-                "norm": {"kind": "none"},
-                "position": {"kind": "none"},
-                "vocab": None,
-                "tied": False,
-                "unembed_bias": False,
-                "final_norm": False,
-                "topology": "sequential",
-                "residual_multiplier": 1.0,
-                "cross_attention": False,
-                "embed_multiplier": 1.0,
-                "embed_norm": False,
-                "token_types": 0,
-                "readout": False,
-                "mlm_head": False,
-                "logit_multiplier": 1.0,
-                "logit_softcap": None,
-                "layers": [],
-                "encoder": None,
-            },
+            "config": configs.answered(_WRITTEN),
         },
         "symbols": [
             {"letter": "L", "meaning": "n_layers", "value": 1},
@@ -118,7 +78,6 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
             {"letter": "k", "meaning": "attention.d_head", "value": 4},
             {"letter": "v", "meaning": "attention.d_value", "value": 4},
             {"letter": "f", "meaning": "ffn.d_ff", "value": 32},
-            {"letter": "r", "meaning": "position.n_buckets", "value": 32},
             {"letter": "d_embed", "meaning": "d_embed", "value": 8},
             {"letter": "B", "meaning": "batch", "value": 1},
             {"letter": "n", "meaning": "tokens", "value": 1024},

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from service.example_bodies.inverse import counted, gpt2_config
+from service.example_bodies import configs
+from service.example_bodies.inverse import counted
 
 _DISTILLED = {
     "models": [
@@ -90,7 +91,7 @@ def _model(label: str, n_layers: int) -> dict[str, Any]:
     named: dict[str, Any] = {"name": None, "preset": label, "overrides": []}
     return {
         "label": label,
-        "model": {**named, "config": gpt2_config(768, n_layers, 1024)},
+        "model": {**named, "config": configs.gpt2(768, n_layers, 1024)},
         "tokens": 1024,
     }
 

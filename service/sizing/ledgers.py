@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from compute.sizing.ledger import Ledger, Part
-from compute.sizing.quantity import Exact, told, whole
+from compute.sizing.quantity import Exact, told, whole, written
 from compute.sizing.vocabulary import Kind, Unit
 
 View = dict[str, object]
@@ -44,15 +44,16 @@ def lines(listed: Sequence[Part], total: Exact, views: Sequence[str] = ()) -> li
 
 
 def _line(part: Part, total: Exact, views: Sequence[str]) -> View:
-    quantity = part.quantity
+    formula, substituted = written(part.quantity)
+    value = part.value
     return {
         "id": part.id,
         "count": part.count,
         "each": number(part.each.value),
-        "value": number(part.value),
-        "exact": told(part.value),
-        "share": float(part.value / total) if total else 0.0,
-        "formula": quantity.formula,
-        "substituted": quantity.substituted,
+        "value": number(value),
+        "exact": told(value),
+        "share": float(value / total) if total else 0.0,
+        "formula": formula,
+        "substituted": substituted,
         "in": [view for view in views if view in part.views],
     }
