@@ -1,7 +1,8 @@
 """What all requests and answers share: strict, frozen, nothing unknown."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from difflib import get_close_matches
 from typing import Annotated, cast
 
 from pydantic import (
@@ -19,6 +20,7 @@ from schemas.faulty import refuse
 
 _LARGEST_INDEX = 1 << 31
 _MOST_INDICES = 8192
+_MOST_NEAR, _LIKENESS = 3, 0.6
 _UNKNOWN_KEYS = 16  # are told one by one
 
 Name = Annotated[str, Field(min_length=1, max_length=128)]
@@ -95,6 +97,23 @@ def of_form(pattern: str, rule: str) -> Callable[[str], str]:
         if form.fullmatch(text) is None:
             raise PydanticCustomError("wrong_form", "{rule}", {"rule": rule})
         return text
+
+    return check
+
+
+def known(names: Collection[str], code: str, detail: str) -> Callable[[str], str]:
+    """A validator that refuses a name that is not known, and tells those near it first."""
+
+    def check(name: str) -> str:
+        if name in names:
+            return name
+        longer = [each for each in names if each.startswith(name)]
+        like = get_close_matches(name, names, _MOST_NEAR, _LIKENESS)
+        near = list(dict.fromkeys([*longer, *like]))[:_MOST_NEAR]
+        told = f" Near it: {', '.join(near)}." if near else ""
+        rest = [each for each in names if each not in near]
+        refuse([Fault(code=code, detail=detail + told, expected=[*near, *rest])])
+        return name
 
     return check
 

@@ -14,9 +14,9 @@ from pydantic_core import PydanticCustomError
 
 from compute import config_json
 from compute.config import ModelConfig
-from compute.errors import ConfigError, Fault, Place
+from compute.errors import ConfigError, Place
 from schemas import causes, config_faults, overrides
-from schemas.base import Asked, Name
+from schemas.base import Asked, Name, known
 from schemas.config import ConfigAsked
 from schemas.faulty import refuse
 from schemas.presets import PRESETS
@@ -28,15 +28,12 @@ _ONE_OF = (
 _NAME_OR_PRESET = f"A name and a preset do not go together. {_ONE_OF}"
 
 
-def _preset(name: str) -> str:
-    if name not in PRESETS:
-        detail = "There is no preset of this name; GET /v1/presets describes those there are."
-        refuse([Fault(code="unknown_preset", detail=detail, expected=list(PRESETS))])
-    return name
-
+_UNKNOWN = "There is no preset of this name; GET /v1/presets describes those there are."
 
 PresetName = Annotated[
-    Name, AfterValidator(_preset), WithJsonSchema({"type": "string", "enum": list(PRESETS)})
+    Name,
+    AfterValidator(known(PRESETS, "unknown_preset", _UNKNOWN)),
+    WithJsonSchema({"type": "string", "enum": list(PRESETS)}),
 ]
 
 

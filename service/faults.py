@@ -1,7 +1,9 @@
 """What Pydantic found wrong, as faults: located, in our words, repeating nothing of the input."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +17,9 @@ from service import keys
 
 MOST_READ = 20_000
 """Beyond so many errors they are counted, not read: each costs memory once more."""
+
+_LONGEST, _MOST_NEAR = 64, 2  # of what is sent that is looked at, and of what is near it
+_CHOICE = re.compile(r"'([^']*)'")
 
 _OBJECT, _LIST = "An object is due here.", "A list is due here."
 _NOT_VALID = "This value is not valid here."
@@ -112,7 +117,7 @@ def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
     if details["type"] == "missing":
         return f"{details['loc'][-1]} is needed here."
     if details["type"] in DETAILS:
-        return DETAILS[details["type"]].format_map(context)
+        return DETAILS[details["type"]].format_map(context) + _written(details)
     raised = context.get("error")
     if isinstance(raised, ValueError | AssertionError):
         return str(raised)
@@ -122,14 +127,33 @@ def _detail(details: ErrorDetails, context: Mapping[str, object]) -> str:
     return message if message.endswith(".") else f"{message}."
 
 
+def _written(details: ErrorDetails) -> str:
+    """How a whole number is written, where something like one was sent."""
+    sent = details["input"]
+    if details["type"] != "int_type" or isinstance(sent, bool):
+        return ""
+    if isinstance(sent, str):
+        return " It is written in digits, without quotes: 131072."
+    return " It is written without point and exponent." if isinstance(sent, float) else ""
+
+
 def _advice(details: ErrorDetails, model: type[BaseModel]) -> str:
     if details["type"] == "model_type":
         names = keys.of(model, details["loc"])
         off = " An object with kind = none switches it off." if "kind" in names else ""
         return f" Its keys: {', '.join(names)}.{off}" if names else ""
     if details["type"] == "literal_error":
-        return keys.of_others(details["loc"], details["input"])
+        return keys.of_others(details["loc"], details["input"]) or _near(details)
     return keys.advice(model, details["loc"]) if details["type"] == "extra_forbidden" else ""
+
+
+def _near(details: ErrorDetails) -> str:
+    """The choices that are like what was sent, which is not repeated."""
+    sent, choices = details["input"], str(details.get("ctx", {}).get("expected", ""))
+    if not isinstance(sent, str):
+        return ""
+    near = get_close_matches(sent[:_LONGEST], _CHOICE.findall(choices), _MOST_NEAR)
+    return f" Near it: {', '.join(near)}." if near else ""
 
 
 def _expected(context: Mapping[str, object]) -> object:

@@ -57,6 +57,16 @@ BITS: Mapping[str, Fraction] = MappingProxyType(
 """Bits of one number, its share of the block's scales included (llama.cpp's q-formats, mxfp4)."""
 
 
+FLOATS = ("float64", "float32", "float16", "bfloat16", "float8")
+"""Formats that values which are computed are stored in; weights alone go into the others."""
+
+
+def computed_in(name: NumberFormat) -> NumberFormat:
+    """What caches are stored in where weights are in a format: itself, or float16 beside a
+    format of weights alone."""
+    return name if name in FLOATS else "float16"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
     """Numbers quantised in groups: each of `group` shares a scale, and a zero, of so many bits."""

@@ -12,7 +12,7 @@ from schemas.base import Asked, exactly_one
 from schemas.model import ModelAsked
 from schemas.sizing.activations import ActivationsAsked
 from schemas.sizing.answer import SizedModelAnswer
-from schemas.sizing.devices import DeviceName, MemoryAmountAsked
+from schemas.sizing.devices import DeviceAsked, MemoryAmountAsked
 from schemas.sizing.kv_cache import CacheFormatAsked
 from schemas.sizing.ledger import Amount
 from schemas.sizing.weights import FormatAsked
@@ -34,8 +34,8 @@ class CapacityRequest(Asked):
         "whether so many of both do."
     )
     budget: MemoryAmountAsked | None = Field(default=None, description="The memory there is.")
-    device: DeviceName | None = Field(
-        default=None, description="In its place, the memory of a device of GET /v1/devices."
+    device: DeviceAsked | None = Field(
+        default=None, description="In its place, the memory of a device, by name or as said."
     )
     utilisation: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         default=1.0, description="The share of it that may be used."

@@ -8,11 +8,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from compute.errors import Fault
 from compute.sizing.times.devices import BYTES, DEVICES, MemoryUnit
 from compute.sizing.vocabulary import Device
-from schemas.base import Answered, Asked, Name
-from schemas.faulty import refuse
+from schemas.base import Answered, Asked, Name, known
 
 _FASTEST = 10**18
 _MOST_BYTES = 10**18
@@ -24,12 +22,7 @@ def _whole(raw: object) -> object:
     return int(raw) if is_whole and isinstance(raw, float) else raw
 
 
-def _known(name: str) -> str:
-    if name not in DEVICES:
-        detail = "There is no device of this name; GET /v1/devices lists those there are."
-        refuse([Fault(code="unknown_device", detail=detail, expected=list(DEVICES))])
-    return name
-
+_UNKNOWN = "There is no device of this name; GET /v1/devices lists those there are."
 
 Rate = Annotated[
     int,
@@ -42,7 +35,9 @@ Rate = Annotated[
 Efficiency = Annotated[float, Field(gt=0.0, le=1.0)]
 
 DeviceName = Annotated[
-    Name, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(DEVICES)})
+    Name,
+    AfterValidator(known(DEVICES, "unknown_device", _UNKNOWN)),
+    WithJsonSchema({"type": "string", "enum": list(DEVICES)}),
 ]
 
 

@@ -145,6 +145,9 @@ class PricedAnswer(TypedDict):
     conventions: Annotated[ConventionsAnswer, Field(description="What it means.")]
     forward: Annotated[Amount, Field(description="The pass.")]
     train: Annotated[Amount, Field(description="Forward and backward.")]
+    train_tokens: Annotated[
+        Amount | None, Field(description="The same over train_tokens; null: not asked.")
+    ]
 
 
 class FlopsAnswer(TypedDict):

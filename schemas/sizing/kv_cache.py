@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from compute.sizing.formats import CacheFormat, Format, NumberFormat
+from compute.sizing.formats import CacheFormat, Format, NumberFormat, computed_in
 from schemas.base import Asked
 from schemas.sizing.ledger import Amount, LedgerAnswer, SymbolAnswer
 from schemas.sizing.weights import Grouping, ungrouped_by_itself
@@ -17,7 +17,9 @@ class CacheFormatAsked(Asked):
     """How keys and values are stored."""
 
     dtype: NumberFormat | None = Field(
-        default=None, description="Of each number. Default: the request's dtype."
+        default=None,
+        description="Of each number. Default: the request's dtype, or float16 where that is a "
+        "format of weights alone, as int4 is.",
     )
     grouped: Grouping | None = Field(
         default=None, description="Numbers in groups that share a scale. null: none."
@@ -33,7 +35,7 @@ class CacheFormatAsked(Asked):
 
     def to_compute(self, dtype: NumberFormat) -> CacheFormat:
         """The format; `dtype`: the request's."""
-        name = self.dtype or dtype
+        name = self.dtype or computed_in(dtype)
         form = Format(name=name) if self.grouped is None else self.grouped.of(name)
         return CacheFormat(format=form, page=self.page)
 

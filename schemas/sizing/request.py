@@ -35,7 +35,9 @@ class SizingRequest(WorkloadAsked):
         default=False, description="The forward pass under every named set of conventions too."
     )
     train_tokens: Annotated[int, Field(ge=1, le=1 << 60)] | None = Field(
-        default=None, description="Tokens of a whole training, priced in flops too. Default: none."
+        default=None,
+        description="Tokens of a whole training, in sequences of tokens positions, "
+        "priced in flops too; a fraction of a step counts as that fraction. Default: none.",
     )
     weights: FormatAsked | None = Field(
         default=None, description="How weights are stored. Default: dtype."

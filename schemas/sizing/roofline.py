@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from compute.sizing.vocabulary import Kind
 from schemas.sizing.devices import DeviceAnswer
-from schemas.sizing.ledger import Amount, Number
+from schemas.sizing.ledger import Amount, Number, SymbolAnswer
 
 Bound = Literal["compute", "memory"]
 
@@ -37,7 +37,8 @@ class TimeAnswer(TypedDict):
 
     seconds: Annotated[float, Field(description="The time.")]
     tokens_per_second: Annotated[
-        float, Field(description="Positions of all sequences / seconds: of a step, new tokens.")
+        float,
+        Field(description="At most: positions of all sequences / seconds; of a step, new tokens."),
     ]
     bound: Annotated[Bound, Field(description="Whichever takes more of it.")]
 
@@ -71,14 +72,23 @@ class PhaseAnswer(TypedDict):
     operators: Annotated[list[OperatorAnswer], Field(description="In order of use.")]
 
 
+class DeviceFitAnswer(TypedDict):
+    """Weights and cache against the device's memory."""
+
+    needed: Annotated[Amount, Field(description="Bytes of weights and of the cache, allocated.")]
+    fits: Annotated[bool | None, Field(description="null: its memory was not said.")]
+
+
 class RooflineAnswer(TypedDict):
     """The least time of a pass and of a cached step."""
 
     device: Annotated[DeviceAnswer, Field(description="What it was asked of.")]
+    memory: Annotated[DeviceFitAnswer, Field(description="Whether it holds them at all.")]
     prefill: Annotated[PhaseAnswer, Field(description="tokens positions behind cached ones.")]
     decode: Annotated[
         PhaseAnswer | None,
         Field(description="One step behind cached + tokens; null without a causal mask."),
     ]
+    symbols: Annotated[list[SymbolAnswer], Field(description="Letters of these formulas alone.")]
     notes: Annotated[list[str], Field(description="The rules that the numbers follow.")]
     excluded: Annotated[list[str], Field(description="What is not counted.")]

@@ -25,7 +25,7 @@ _CONTEXT = {
 _BATCH = {
     "model": {"config": _LLAMA_3_8B},
     "ask": "batch",
-    "device": "a100-80gb-sxm",
+    "device": {"name": "a100-80gb-sxm"},
     "utilisation": 0.9,
     "tokens": 8192,
     "cache": {"dtype": "float8", "page": 16},
@@ -120,6 +120,8 @@ ANSWER: Mapping[str, Any] = MappingProxyType(
         "notes": [
             "The answer is the largest whole number whose parts, each by its exact "
             "formula, are within what is usable; one more is looked at too.",
+            "Positions are as memory allows: how many a model was trained on its config does "
+            "not say, but for a learned table.",
             "budget · utilisation and fractions of a unit are rounded down to whole bytes.",
             "The cache is of all positions; activations are the peak of one pass over all "
             "of them at once.",

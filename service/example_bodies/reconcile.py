@@ -45,7 +45,6 @@ _SYMBOLS = (
     ("k", "attention.d_head", 4),
     ("v", "attention.d_value", 4),
     ("f", "ffn.d_ff", 32),
-    ("r", "position.n_buckets", 32),
     ("V", "vocab, or vocab_padded_to", 12),
     ("d_embed", "d_embed", 8),
 )

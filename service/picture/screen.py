@@ -1,6 +1,7 @@
 """Where a picture goes: a stream, as wide as it is and with the colours it has."""
 
 import io
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, cast
 
@@ -39,7 +40,10 @@ def show_sizing(
 ) -> None:
     """Print a sizing answer as tables; `notes_of`: what was changed so that it could be given."""
     answer = orjson.loads(b"".join(pieces))
-    print_all(sizing.page(answer, notes_of(answer)), console(stream))
+    screen = console(stream)
+    if not stream.isatty() and "COLUMNS" not in os.environ:
+        screen.width = _MOST  # a file has no edge to cut formulas at
+    print_all(sizing.page(answer, notes_of(answer)), screen)
 
 
 def show_problem(told: Problem, stream: TextIO) -> None:

@@ -121,13 +121,17 @@ def _training(told: Answer) -> Iterator[RenderableType]:
 
 
 def _roofline(told: Answer) -> Iterator[RenderableType]:
-    yield from _titled(f"times on {told['device']['name'] or 'the device'}, at least")
+    name, memory = told["device"]["name"] or "the device", told["memory"]
+    yield from _titled(f"on {name}: times at least, speeds at most")
+    if memory["fits"] is False:
+        needed = _amount(memory["needed"])
+        yield words.prose(f"  does not fit: weights and cache take {needed}", words.STRONG)
     lines: list[Row] = []
     for name in ("prefill", "decode"):
         if told[name] is None:
             continue
         found, phase = told[name]["per_operator"], {"prefill": "a pass", "decode": "a step"}[name]
-        speed = f"{found['tokens_per_second']:,.0f} tokens/s"
+        speed = f"{found['tokens_per_second']:,.0f} tokens/s of all sequences"
         row = (phase, f"{1000 * found['seconds']:,.3f} ms", speed, f"bound by {found['bound']}")
         lines.append(row)
     yield from _lines(lines)

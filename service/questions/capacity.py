@@ -8,7 +8,6 @@ from compute.sizing import architecture
 from compute.sizing.fitting import capacity, occupied
 from compute.sizing.fitting.capacity import Found
 from compute.sizing.fitting.occupied import Held, Room
-from compute.sizing.times.devices import DEVICES
 from compute.sizing.vocabulary import Conventions
 from schemas.sizing.capacity import CapacityRequest
 from schemas.sizing.weights import FormatAsked
@@ -24,8 +23,9 @@ def work(asked: CapacityRequest, state: State, check: Callable[[], None]) -> Vie
     model = sized.of(asked.model, state)
     check()
     tokens = _tokens(asked, model.config)
-    held, room = _held(asked, model.config), _room(asked)
+    held = _held(asked, model.config)
     refuse_if(QuestionError, list(_faults(asked, model.config, held, tokens)))
+    room = _room(asked)
     found = _found(asked, model.config, held, room, tokens)
     return {
         "model": sized.model(model),
@@ -45,7 +45,7 @@ def _found(
 
 
 def _room(asked: CapacityRequest) -> Room:
-    listed = None if asked.device is None else DEVICES[asked.device].device.memory_bytes
+    listed = None if asked.device is None else asked.device.to_compute().memory_bytes
     said = 0 if asked.budget is None else asked.budget.to_bytes()
     overhead = 0 if asked.overhead is None else asked.overhead.to_bytes()
     return Room(budget=listed or said, utilisation=asked.utilisation, overhead=overhead)
@@ -77,6 +77,9 @@ def _faults(
     asked: CapacityRequest, config: ModelConfig, held: Held, tokens: int
 ) -> Iterator[Fault]:
     yield from _of_the_question(asked, tokens)
+    if asked.device is not None and asked.device.to_compute().memory_bytes is None:
+        detail = "This device's memory is needed: device.memory, or a budget in its place."
+        yield _fault("missing", detail, ("device", "memory"))
     patches, rows = architecture.patch_rows(config), capacity.positions(config, held)
     if patches and asked.ask == "context":
         detail = f"An image has its {patches} positions: ask for batch or fits."

@@ -7,13 +7,19 @@ from compute.sizing.fitting.occupied import Held, Room
 from compute.sizing.memory.stored import RULE
 from compute.sizing.vocabulary import Kind
 from schemas.sizing.capacity import CapacityRequest
-from service.sizing import ledgers
+from service.sizing import ledgers, weights
 
 View = dict[str, object]
 
-NOTES = (
+_LARGEST = (
     "The answer is the largest whole number whose parts, each by its exact formula, are within "
-    "what is usable; one more is looked at too.",
+    "what is usable; one more is looked at too."
+)
+_TRAINED = (
+    "Positions are as memory allows: how many a model was trained on its config does not say, but "
+    "for a learned table."
+)
+NOTES = (
     "budget · utilisation and fractions of a unit are rounded down to whole bytes.",
     "The cache is of all positions; activations are the peak of one pass over all of them at once.",
     RULE,
@@ -35,7 +41,7 @@ def view(asked: CapacityRequest, config: ModelConfig, held: Held, room: Room, fo
         "batch": found.batch,
         "tokens": found.tokens,
         "memory": {
-            "device": asked.device,
+            "device": None if asked.device is None else asked.device.name,
             "total": ledgers.amount(room.budget, "bytes"),
             "utilisation": room.utilisation,
             "usable": ledgers.amount(room.usable, "bytes"),
@@ -48,9 +54,15 @@ def view(asked: CapacityRequest, config: ModelConfig, held: Held, room: Room, fo
         "kind": kind,
         "include": list(held.include),
         "windows": held.windows,
-        "notes": list(NOTES),
+        "notes": [*_first_notes(asked), *NOTES, *weights.notes_of(held.weights)],
         "excluded": list(EXCLUDED),
     }
+
+
+def _first_notes(asked: CapacityRequest) -> list[str]:
+    if asked.ask == "fits":
+        return []
+    return [_LARGEST, _TRAINED] if asked.ask == "context" else [_LARGEST]
 
 
 def _value(asked: CapacityRequest, found: Found) -> int:

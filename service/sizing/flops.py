@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from fractions import Fraction
 
 from compute.config import ModelConfig
 from compute.sizing.ledger import Ledger
@@ -52,6 +53,8 @@ def view(
     rules = approximations.of(*asked)
     ledgers_made = [x for x in (forward, trained.hardware, generated, step) if x is not None]
     made = [part.quantity for found in ledgers_made for part in found.parts]
+    positions = workload.batch * workload.tokens
+    steps = None if train_tokens is None else Fraction(train_tokens, positions)
     return {
         "conventions": asdict(conventions),
         "forward": _pass(forward),
@@ -60,7 +63,7 @@ def view(
         "train": _train(trained, train_tokens),
         "approximations": [_approximation(found) for found in rules],
         "symbols": list(_symbols([*made, *(rule.value for rule in rules)])),
-        "side_by_side": None if priced is None else _priced(priced),
+        "side_by_side": None if priced is None else _priced(priced, steps),
         "elementwise_costs": dict(elementwise.COSTS),
         "excluded": list(_excluded(*asked)),
     }
@@ -115,13 +118,16 @@ def _approximation(found: Approximation) -> View:
     }
 
 
-def _priced(found: Sequence[Priced]) -> list[View]:
+def _priced(found: Sequence[Priced], steps: Fraction | None) -> list[View]:
     return [
         {
             "preset": each.preset,
             "conventions": asdict(each.conventions),
             "forward": ledgers.amount(each.forward, flops.unit(each.conventions)),
             "train": ledgers.amount(each.train, flops.unit(each.conventions)),
+            "train_tokens": None
+            if steps is None
+            else ledgers.amount(each.train * steps, flops.unit(each.conventions)),
         }
         for each in found
     ]

@@ -1,11 +1,15 @@
 """Times on a device as members of an answer."""
 
+from collections.abc import Iterator
+
 from compute.config import ModelConfig
+from compute.sizing.formats import CacheFormat
+from compute.sizing.memory import kv_cache, weight_bytes
 from compute.sizing.times import devices, roofline
 from compute.sizing.times.attention_traffic import Stored
 from compute.sizing.times.roofline import Experts, Operator, Phase
 from compute.sizing.vocabulary import Conventions, Device, Workload
-from service.sizing import ledgers
+from service.sizing import ledgers, storage
 
 View = dict[str, object]
 
@@ -15,6 +19,7 @@ NOTES = (
     "writes and reads the pattern besides, flash does not.",
     "An embedding reads the rows that are looked up; a readout by the same table reads all of it.",
     "A mixture reads min(e, B·n·c) experts, as many as rows may choose; see experts.",
+    "Times are lower bounds, so tokens a second, of all sequences together, are at most so many.",
     "Of a causal model's prompt the last position is read out, unless conventions.head says "
     "otherwise.",
 )
@@ -38,10 +43,25 @@ def view(
     decode = None if found.decode is None else _phase(found.decode, workload.batch, then)
     return {
         "device": device_view(device),
+        "memory": _memory(config, workload, form, device),
         "prefill": _phase(found.prefill, workload.batch * workload.tokens, first),
         "decode": decode,
+        "symbols": list(_symbols(form)),
         "notes": list(NOTES),
         "excluded": list(EXCLUDED),
+    }
+
+
+def _memory(config: ModelConfig, workload: Workload, form: Stored, device: Device) -> View:
+    """Whether weights and cache, as allocated, fit into the device at all; null: it is not said."""
+    needed = int(weight_bytes.size(config, form.weights, form.kept).total)
+    if config.attention.kind != "none" and config.attention.mask == "causal":
+        cached = kv_cache.size(config, workload, CacheFormat(format=form.cache))
+        needed += int(cached.allocation.total)
+    room = device.memory_bytes
+    return {
+        "needed": ledgers.amount(needed, "bytes"),
+        "fits": None if room is None else needed <= room,
     }
 
 
@@ -57,6 +77,13 @@ def device_view(device: Device) -> View:
         "ridge": float(devices.ridge(device)),
         "source": device.source,
     }
+
+
+def _symbols(form: Stored) -> Iterator[View]:
+    """Letters of these formulas alone; in a step n is 1."""
+    yield {"letter": "a", "meaning": "bytes of an activation", "value": form.activation}
+    yield storage.symbol(form.weights, "w")
+    yield storage.symbol(form.cache, "kv")
 
 
 def _phase(found: Phase, tokens: int, experts: Experts | None) -> View:

@@ -22,6 +22,19 @@ EXCLUDED = (
 )
 
 
+_SCALED = ("int4", "int8", "nf4", "float8")
+
+
+def notes_of(form: Format) -> list[str]:
+    """What is to be said of a format that has no scales of its own."""
+    if form.name not in _SCALED or form.grouped.group:
+        return []
+    return [
+        f"{form.name} by itself holds no scales: what is quantised in groups takes more; say "
+        "grouped, or a format that counts them."
+    ]
+
+
 def view(config: ModelConfig, asked: FormatAsked) -> View:
     """The member `weights`."""
     form, kept = asked.to_compute(), kept_of(asked)
@@ -37,7 +50,7 @@ def view(config: ModelConfig, asked: FormatAsked) -> View:
         "keep_dtype": asked.keep_dtype,
         "kept": ledgers.amount(found.view("kept"), "bytes"),
         "symbols": symbols,
-        "notes": list(NOTES),
+        "notes": [*NOTES, *notes_of(form)],
         "excluded": list(EXCLUDED),
     }
 

@@ -57,7 +57,8 @@ def _beyond(stack: ModelConfig, got: int, place: Place) -> Iterator[Fault]:
     """A fault where there are more positions than a learned table has rows."""
     rows = stack.position.n_positions
     if stack.position.kind == "learned" and got > rows:
-        detail = f"These are {got} positions, and the table of positions has {rows} rows."
+        detail = f"These are {got} positions, and the table of positions has {rows} rows "
+        detail += "(position.n_positions of the config)."
         yield Fault(
             code="beyond_positions",
             detail=detail,

@@ -67,7 +67,7 @@ def test_gb_hold_less_than_gib(client: TestClient) -> None:
 
 
 def test_a_devices_memory_is_its_budget(client: TestClient) -> None:
-    found = asked(client, model=GPT2, ask="batch", device="a10", tokens=1024, utilisation=0.5)
+    found = asked(client, model=GPT2, ask="batch", device={"name": "a10"}, tokens=1024, utilisation=0.5)
     assert found["memory"]["device"] == "a10"
     assert found["memory"]["total"]["value"] == 24 * 10**9
     assert found["memory"]["usable"]["value"] == 12 * 10**9
@@ -123,7 +123,7 @@ def test_an_image_has_its_patches(client: TestClient) -> None:
             "unanswerable",
             ["/include/0"],
         ),
-        ({"ask": "context", "device": "a10"}, "invalid-request", [""]),
+        ({"ask": "context", "device": {"name": "a10"}}, "invalid-request", [""]),
         ({"ask": "context", "budget": {"value": 24}}, "invalid-request", ["/budget/unit"]),
         ({"ask": "context", "utilisation": 1.1}, "invalid-request", ["/utilisation"]),
         ({"ask": "context", "include": ["weights"] * 2}, "invalid-request", [""]),
@@ -146,7 +146,7 @@ def test_what_cannot_be_answered_is_told_where_it_is(
 def test_an_unknown_device_is_told_those_there_are(
     client: TestClient, assert_problem: AssertProblem
 ) -> None:
-    body = {"model": GPT2, "ask": "context", "device": "a10-28gb"}
+    body = {"model": GPT2, "ask": "context", "device": {"name": "a10-28gb"}}
     found = assert_problem(client.post("/v1/sizing/capacity", json=body), "invalid-request")
     (fault,) = found["errors"]
-    assert (fault["pointer"], fault["code"]) == ("/device", "unknown_device")
+    assert (fault["pointer"], fault["code"]) == ("/device/name", "unknown_device")

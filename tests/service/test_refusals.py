@@ -344,7 +344,7 @@ def test_misspelt_key_is_answered_with_its_neighbours(
         ("relu_squared", " relu_squared is relu2 here."),
         ("SwiGLU", " swiglu is silu with ffn.kind = gated here."),
         ("GELU", " It is written gelu here."),
-        ("tanh", "'silu' or 'identity' is due here."),
+        ("tanh", "'silu' or 'identity' is due here. Near it: gelu_tanh."),
     ],
 )
 def test_activation_of_another_library_is_answered_with_our_name(

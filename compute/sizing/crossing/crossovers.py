@@ -19,7 +19,7 @@ from compute.sizing.formats import CacheFormat
 from compute.sizing.ledger import Ledger
 from compute.sizing.memory import kv_cache, weight_bytes
 from compute.sizing.operations import flops
-from compute.sizing.quantity import Quantity, q
+from compute.sizing.quantity import Quantity, q, told
 from compute.sizing.times import devices
 from compute.sizing.times.attention_traffic import Stored
 from compute.sizing.vocabulary import Device, Workload
@@ -107,12 +107,15 @@ def _decode_batch(config: ModelConfig, form: Stored, device: Device | None) -> C
     if not is_found and lead(MOST) < 0:
         reason = "Its products move more bytes of rows than they compute, however many there are."
         return none(name, "sequences", reason)
+    value = guess if is_found else max(1, searching.largest(lead, -1, MOST) + 1)
+    step = linear_step.of(config, value or 1, form)
     return Crossover(
         id=name,
         unit="sequences",
-        value=guess if is_found else max(1, searching.largest(lead, -1, MOST) + 1),
+        value=value,
         formula=f"least B: F/peak >= bytes/bandwidth; about {about.formula}",
-        substituted=about.substituted,
+        substituted=f"{step.flops}/{told(devices.flops_rate(device))} >= "
+        f"{step.bytes}/{told(devices.bytes_rate(device))}; about {about.substituted}",
         ratio=float(about.value),
     )
 
