@@ -10,7 +10,6 @@ inverse from 1e6 to 1e12 parameters. A ratio is the time over its limit, in one 
 
 import argparse
 import copy
-import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +25,10 @@ Ask = Callable[[bytes], object]
 
 def main(asked: argparse.Namespace) -> int:
     """Print a line for each request; exit 1 where one is above its limit."""
-    from service.app import SIZING  # noqa: PLC0415 - after the settings
+    from service import commands  # noqa: PLC0415 - after the settings
+    from service.app import SIZING  # noqa: PLC0415
 
-    gc.collect()
-    gc.freeze()  # as the service does when it starts
+    commands.settle()
     worst = 0.0
     for module in SIZING:
         worst = max([worst, *_of_call(module, asked.times)])

@@ -183,15 +183,25 @@ def _latent_faults(config: ModelConfig, attention: AttentionConfig) -> Iterator[
     if attention.n_kv_heads != attention.n_heads:
         detail = "With mla every head has keys and values of its own: n_kv_heads = n_heads."
         yield _rule("attention.n_kv_heads", detail, attention.n_heads, attention.n_kv_heads)
-    if attention.qk_norm != "none":
-        yield _rule(
-            "attention.qk_norm", "With mla the latent numbers are normalized: leave it out."
-        )
+    yield from _not_latent(config, attention)
+
+
+def _not_latent(config: ModelConfig, attention: AttentionConfig) -> Iterator[Fault]:
+    """What is not known of latent attention."""
+    unknown = {
+        "attention.sinks": (attention.sinks, "With mla sinks are not known."),
+        "attention.qk_norm": (
+            attention.qk_norm != "none",
+            "With mla the latent numbers are normalized: leave it out.",
+        ),
+        "cross_attention": (config.cross_attention, "Cross-attention with mla is not known."),
+    }
     for name in ("q", "k", "v"):
-        if getattr(attention.bias, name):
-            yield _rule(f"attention.bias.{name}", f"mla has no bias of {name}.", False, True)
-    if config.cross_attention:
-        yield _rule("cross_attention", "Cross-attention with mla is not known.")
+        said = getattr(attention.bias, name)
+        unknown[f"attention.bias.{name}"] = (said, f"mla has no bias of {name}.")
+    for place, (said, detail) in unknown.items():
+        if said:
+            yield _rule(place, detail)
 
 
 def _head_faults(config: ModelConfig) -> Iterator[Fault]:

@@ -129,15 +129,23 @@ class EncoderAsked(StackAsked):
 class PatchesAsked(Asked):
     """An image cut into square patches, a position each. Sized, not run."""
 
-    image_size: Size = Field(description="Pixels of a side; a multiple of patch_size.")
-    patch_size: Size = Field(description="Pixels of a patch's side.")
+    image_size: Size | None = Field(
+        default=None, description="Pixels of a side; a multiple of patch_size. Needed."
+    )
+    patch_size: Size | None = Field(default=None, description="Pixels of a patch's side. Needed.")
     channels: Size = Field(default=3, description="Numbers of a pixel.")
     bias: bool = Field(default=True, description="The product has a bias.")
     class_token: bool = Field(default=True, description="One more learned row comes first.")
 
     def to_compute(self) -> config.PatchesConfig:
-        """The part resolved."""
-        return config.PatchesConfig(**self.model_dump())
+        """The part resolved; what is needed is there."""
+        return config.PatchesConfig(
+            image_size=self.image_size or 0,
+            patch_size=self.patch_size or 0,
+            channels=self.channels,
+            bias=self.bias,
+            class_token=self.class_token,
+        )
 
 
 _EXTRA_NAME = r"^[a-z][a-z0-9_.]{0,63}$"

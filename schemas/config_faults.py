@@ -4,7 +4,7 @@ there, and fields that the kind of their part does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -58,6 +58,21 @@ def missing(asked: ConfigAsked) -> Iterator[Fault]:
         for name, detail in _NEEDED.get((RESOLVED[type(part)], part.kind), {}).items():
             if getattr(part, name) is None:
                 yield Fault(code="missing", detail=detail, place=(*place, name))
+    for place, sized, needed in _sized_parts(asked):
+        for name in needed:
+            if getattr(sized, name) is None:
+                detail = f"{name} is needed here."
+                yield Fault(code="missing", detail=detail, place=(*place, name))
+
+
+def _sized_parts(asked: ConfigAsked) -> Iterator[tuple[Place, BaseModel, Sequence[str]]]:
+    """Each part that is sized and not run, where it is, and the fields it needs."""
+    for above, stack in _stacks(asked):
+        if stack.attention.mla is not None:
+            needed = ("kv_lora_rank", "d_nope", "d_rope")
+            yield (*above, "attention", "mla"), stack.attention.mla, needed
+    if asked.patches is not None:
+        yield ("patches",), asked.patches, ("image_size", "patch_size")
 
 
 def of_another_kind(asked: ConfigAsked) -> Iterator[Fault]:

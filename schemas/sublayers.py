@@ -66,13 +66,24 @@ class MlaAsked(Asked):
     q_lora_rank: Size | None = Field(
         default=None, description="Queries are read from so many numbers. Default: the stream."
     )
-    kv_lora_rank: Size = Field(description="Keys and values of all heads: from so many numbers.")
-    d_nope: Size = Field(description="Coordinates of a key that each head has of its own.")
-    d_rope: Size = Field(description="Coordinates of a key that turn, and that all heads share.")
+    kv_lora_rank: Size | None = Field(
+        default=None, description="Keys and values of all heads: from so many numbers. Needed."
+    )
+    d_nope: Size | None = Field(
+        default=None, description="Coordinates of a key that each head has of its own. Needed."
+    )
+    d_rope: Size | None = Field(
+        default=None, description="Coordinates of a key that turn, and all heads share. Needed."
+    )
 
     def to_compute(self) -> config.MlaConfig:
-        """The part resolved."""
-        return config.MlaConfig(**self.model_dump())
+        """The part resolved; what is needed is there."""
+        return config.MlaConfig(
+            q_lora_rank=self.q_lora_rank,
+            kv_lora_rank=self.kv_lora_rank or 0,
+            d_nope=self.d_nope or 0,
+            d_rope=self.d_rope or 0,
+        )
 
 
 class AttentionAsked(Asked):

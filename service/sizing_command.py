@@ -43,6 +43,12 @@ def body(asked: argparse.Namespace, here: State) -> bytes:
     return orjson.dumps(request)
 
 
+def said(asked: argparse.Namespace) -> bool:
+    """Whether the command line says anything that a request would."""
+    words = (asked.context, asked.batch, asked.dtype, asked.device)
+    return any(word is not None for word in words)
+
+
 def notes(asked: argparse.Namespace, answer: Mapping[str, Any]) -> list[str]:
     """What was changed so that the answer could be given."""
     changed = "position.n_positions" in answer["model"]["overrides"]

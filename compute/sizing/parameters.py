@@ -14,6 +14,7 @@ from compute.sizing import architecture
 from compute.sizing.holdings import Holding, holdings
 from compute.sizing.ledger import Ledger, Part
 from compute.sizing.quantity import Quantity, number, q
+from compute.tensors import ENCODER
 
 VIEWS: Mapping[str, str] = MappingProxyType(
     {
@@ -121,6 +122,7 @@ class ArticleLedger:
     """
 
     total: Quantity
+    blocks: int
     letter: str
     parts: tuple[Part, ...]
     gap: tuple[Part, ...]
@@ -143,14 +145,20 @@ def article_ledger(config: ModelConfig) -> ArticleLedger:
     blocks = sum(stack.config.n_layers for stack in stacks)
     letter = "L" if len(stacks) == 1 else f"({' + '.join(stack.letter for stack in stacks)})"
     base = tuple(
-        Part(id=f"blocks.{name}", each=factor * d**2, count=blocks, letter=letter)
+        Part(
+            id=f"{stack.prefix}blocks.{name}",
+            each=factor * d**2,
+            count=stack.config.n_layers,
+            letter=stack.letter,
+        )
+        for stack in stacks
         for name, factor in _BASE.items()
     )
     taken = {part.id: part.quantity for part in base}
     exact = {name: number(0) for name in taken} | _by_group(config)
     differences = {name: made - taken.get(name, 0) for name, made in exact.items()}
     gap = tuple(Part(id=name, each=made) for name, made in differences.items() if made.value)
-    return ArticleLedger(12 * q(letter, blocks) * d**2, letter, base, gap)
+    return ArticleLedger(12 * q(letter, blocks) * d**2, blocks, letter, base, gap)
 
 
 def _by_group(config: ModelConfig) -> dict[str, Quantity]:
@@ -165,7 +173,12 @@ def _by_group(config: ModelConfig) -> dict[str, Quantity]:
 
 
 def _group(held: Holding) -> str:
-    name = held.id.removeprefix("encoder.")
+    """The group that a tensor is told in, each stack by itself: their letters may differ."""
+    prefix = ENCODER if held.id.startswith(ENCODER) else ""
+    return prefix + _local_group(held, held.id.removeprefix(prefix))
+
+
+def _local_group(held: Holding, name: str) -> str:
     if not name.startswith("blocks."):
         return name.partition(".")[0]
     local = name.removeprefix("blocks.")

@@ -23,11 +23,13 @@ Both = tuple[str, str]
 """In letters, and with the numbers in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Quantity:
     """A value, the step that made it, and of what: formulas are written when they are asked for.
 
     A product leaves out a factor of 1 that is written as a number; a sum leaves out such a 0.
+    Nobody writes to one; it is not frozen, since thousands are made for an answer, and a frozen one
+    takes three times as long to make.
     """
 
     value: Exact

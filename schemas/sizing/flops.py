@@ -104,6 +104,12 @@ class PassAnswer(LedgerAnswer):
     views: Annotated[dict[str, FlopsViewAnswer], Field(description="Sums of some parts, by name.")]
 
 
+class CachedStepAnswer(PassAnswer):
+    """A cached step, whose formulas have an n and a past of their own."""
+
+    symbols: Annotated[list[SymbolAnswer], Field(description="n and past, as here.")]
+
+
 class TrainTokensAnswer(TypedDict):
     """Training over so many tokens, in sequences as in the workload."""
 
@@ -156,7 +162,7 @@ class FlopsAnswer(TypedDict):
     conventions: Annotated[ConventionsAnswer, Field(description="How they were counted.")]
     forward: Annotated[PassAnswer, Field(description="tokens positions behind cached ones.")]
     decode: Annotated[
-        PassAnswer | None,
+        CachedStepAnswer | None,
         Field(description="One step behind cached + tokens; null without a causal mask."),
     ]
     generation: Annotated[

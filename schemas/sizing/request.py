@@ -1,8 +1,8 @@
 """What POST /v1/sizing is asked: a model, what to size of it, and what it is to run."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from compute.sizing.formats import NumberFormat
@@ -58,9 +58,10 @@ class SizingRequest(WorkloadAsked):
         default=None, description="What it runs on, for roofline; needed there."
     )
 
-    @model_validator(mode="after")
-    def _asks_once(self) -> Self:
-        if self.ask is not None and len({*self.ask}) != len(self.ask):
-            rule = "ask names the same thing twice."
-            raise PydanticCustomError("ask", "{rule}", {"rule": rule})
-        return self
+    @field_validator("ask")
+    @classmethod
+    def _asks_once(cls, ask: list[Ask] | None) -> list[Ask] | None:
+        if ask is not None and len({*ask}) != len(ask):
+            rule = "Each is asked for once."
+            raise PydanticCustomError("twice", "{rule}", {"rule": rule})
+        return ask

@@ -18,7 +18,6 @@ View = dict[str, object]
 
 _LETTERS: Mapping[str, str] = {
     "steps": "new_tokens - 1: the prompt's pass gives the first",
-    "w": "window of the part's blocks",
     "S_windows": "pairs of all blocks together, each with its window",
     "n_patches": "patches of an image",
     "F": "the forward pass",
@@ -58,7 +57,7 @@ def view(
     return {
         "conventions": asdict(conventions),
         "forward": _pass(forward),
-        "decode": None if step is None else _pass(step),
+        "decode": None if step is None else _step(step, workload),
         "generation": None if generated is None else _pass(generated),
         "train": _train(trained, train_tokens),
         "approximations": [_approximation(found) for found in rules],
@@ -69,12 +68,27 @@ def view(
     }
 
 
+def _step(found: Ledger, workload: Workload) -> View:
+    """A cached step, in whose formulas n and past are its own."""
+    behind = workload.cached + workload.tokens
+    return {
+        **_pass(found),
+        "symbols": [
+            {"letter": "n", "meaning": "positions of the step", "value": 1},
+            {"letter": "past", "meaning": "cached + tokens", "value": behind},
+        ],
+    }
+
+
 def _symbols(made: Sequence[Quantity]) -> Iterator[View]:
     """The letters that neither the config nor the workload says."""
     found = dict.fromkeys(pair for quantity in made for pair in letters_of(quantity))
     for letter, value in found:
         window = letter.partition("_window_")[2]
-        meaning = f"blocks whose window is {window}" if window else _LETTERS.get(letter)
+        if letter.startswith("w_"):
+            meaning: str | None = "a window, in positions"
+        else:
+            meaning = f"blocks whose window is {window}" if window else _LETTERS.get(letter)
         if meaning is not None:
             yield {"letter": letter, "meaning": meaning, "value": ledgers.number(value)}
 

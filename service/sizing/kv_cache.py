@@ -63,7 +63,7 @@ def _symbols(config: ModelConfig, tokens: int, cache: CacheFormat) -> Iterator[V
     windows = architecture.windows(config)
     for window, count in windows:
         if window is not None:
-            letter = kv_cache.window_letter(window, windows)
+            letter = kv_cache.window_letter(window)
             yield {"letter": letter, "meaning": "a block's window", "value": window}
         if len(windows) > 1:
             meaning = "blocks without a window" if window is None else f"blocks of window {window}"

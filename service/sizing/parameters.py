@@ -33,11 +33,11 @@ def view(config: ModelConfig) -> View:
 
 
 def _article(found: ArticleLedger) -> View:
-    blocks, total = found.parts[0].count, found.total
+    total = found.total
     return {
         "formula": f"{found.letter}·(3d² + d² + 8d²) = {total.formula}",
         "substituted": total.substituted,
-        "blocks": blocks,
+        "blocks": found.blocks,
         "total": ledgers.amount(total.value, "parameters"),
         "parts": ledgers.lines(found.parts, total.value),
         "gap": ledgers.amount(found.gap_total, "parameters"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compute import config_json
 from compute.config import ModelConfig
-from compute.errors import ConfigError, Fault
+from compute.errors import ConfigError, Fault, refuse_if
 from compute.sizing import architecture, parameters
 from compute.sizing.architecture import Blocks
 from schemas.model import ModelAsked
@@ -15,6 +15,7 @@ from service.state import State
 View = dict[str, object]
 
 MOST_PARAMETERS = 10**18
+MOST_WINDOWS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,22 @@ def of(asked: ModelAsked, state: State) -> Sized:
     if held >= MOST_PARAMETERS:
         detail = "A model of 10^18 parameters or more is not sized."
         raise ConfigError([Fault(code="too_many_parameters", detail=detail, got=held)])
+    refuse_if(ConfigError, list(_too_many_windows(config)))
     return Sized(asked, config, overrides)
+
+
+def _too_many_windows(config: ModelConfig) -> Iterator[Fault]:
+    for stack in architecture.stacks(config):
+        found = len(architecture.windows(stack.config))
+        if found > MOST_WINDOWS:
+            place = ("encoder", "layers") if stack.is_encoder else ("layers",)
+            yield Fault(
+                code="too_many_windows",
+                detail=f"At most {MOST_WINDOWS} different windows are sized.",
+                place=place,
+                expected=f"at most {MOST_WINDOWS}",
+                got=found,
+            )
 
 
 def model(sized: Sized) -> View:

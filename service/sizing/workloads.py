@@ -29,21 +29,26 @@ def of(asked: WorkloadAsked, config: ModelConfig) -> Workload:
 
 def _default_tokens(config: ModelConfig, asked: WorkloadAsked) -> int:
     patches = architecture.patch_rows(config)
-    if patches or config.position.kind != "learned":
-        return patches or _TOKENS
-    room = config.position.n_positions - asked.cached - asked.new_tokens
-    return max(1, min(_TOKENS, room))
+    if patches:
+        return patches
+    room = [_TOKENS]
+    if config.position.kind == "learned":
+        room.append(config.position.n_positions - asked.cached - asked.new_tokens)
+    encoder = config.encoder
+    if encoder is not None and encoder.position.kind == "learned" and asked.source_tokens is None:
+        room.append(encoder.position.n_positions)
+    return max(1, min(room))
 
 
 def _faults(config: ModelConfig, asked: WorkloadAsked, tokens: int, source: int) -> Iterator[Fault]:
-    said = "tokens" if asked.tokens is not None else "new_tokens" if asked.new_tokens else "cached"
-    yield from _beyond(config, asked.cached + tokens + asked.new_tokens, (said,))
+    said = {"tokens": asked.tokens, "new_tokens": asked.new_tokens, "cached": asked.cached}
+    place = next((key for key, value in said.items() if value), "model")
+    yield from _beyond(config, asked.cached + tokens + asked.new_tokens, (place,))
     patches = architecture.patch_rows(config)
     if patches and tokens != patches:
         detail = f"The image has {patches} positions: leave tokens out."
-        place = ("tokens",)
         yield Fault(
-            code="not_its_patches", detail=detail, place=place, expected=patches, got=tokens
+            code="not_its_patches", detail=detail, place=("tokens",), expected=patches, got=tokens
         )
     if config.encoder is not None:
         given = asked.source_tokens is not None

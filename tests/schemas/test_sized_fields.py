@@ -100,6 +100,7 @@ def test_latent_attention_decides_the_widths_of_a_head() -> None:
         ("attention.d_head", {"attention": heads(d_head=5)}),
         ("attention.n_kv_heads", {"attention": heads(n_kv_heads=1)}),
         ("attention.qk_norm", {"attention": heads(qk_norm="head")}),
+        ("attention.sinks", {"attention": heads(sinks=True)}),
         ("attention.bias.q", {"attention": heads(bias={"q": True})}),
         ("cross_attention", {"attention": heads(), "cross_attention": True}),
         ("ffn.first_dense", {"ffn": MOE | {"first_dense": 4}}),

@@ -67,7 +67,9 @@ def test_gb_hold_less_than_gib(client: TestClient) -> None:
 
 
 def test_a_devices_memory_is_its_budget(client: TestClient) -> None:
-    found = asked(client, model=GPT2, ask="batch", device={"name": "a10"}, tokens=1024, utilisation=0.5)
+    found = asked(
+        client, model=GPT2, ask="batch", device={"name": "a10"}, tokens=1024, utilisation=0.5
+    )
     assert found["memory"]["device"] == "a10"
     assert found["memory"]["total"]["value"] == 24 * 10**9
     assert found["memory"]["usable"]["value"] == 12 * 10**9

@@ -5,7 +5,7 @@ kv_cache: positions whose cache takes as many bytes as the weights. decode_batch
 which a cached step's products are bound by computing rather than by reading weights.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from math import ceil
 
@@ -103,7 +103,8 @@ def _decode_batch(config: ModelConfig, form: Stored, device: Device | None) -> C
         return _lead(config, max(batch, 1), form, device)
 
     guess = _straight(lead(1), lead(2))
-    is_found = guess is not None and lead(guess) >= 0 and (guess == 1 or lead(guess - 1) < 0)
+    straight = config.ffn.kind != "moe" and form.weights.bits % 8 == 0  # each sequence adds alike
+    is_found = guess is not None and (straight or _turns(lead, guess))
     if not is_found and lead(MOST) < 0:
         reason = "Its products move more bytes of rows than they compute, however many there are."
         return none(name, "sequences", reason)
@@ -118,6 +119,10 @@ def _decode_batch(config: ModelConfig, form: Stored, device: Device | None) -> C
         f"{step.bytes}/{told(devices.bytes_rate(device))}; about {about.substituted}",
         ratio=float(about.value),
     )
+
+
+def _turns(lead: Callable[[int], int], at: int) -> bool:
+    return lead(at) >= 0 and (at == 1 or lead(at - 1) < 0)
 
 
 def _straight(one: int, two: int) -> int | None:

@@ -22,14 +22,11 @@ class LinearStep:
 def of(config: ModelConfig, batch: int, form: Stored) -> LinearStep:
     """A step of one position of each of `batch` sequences: products in blocks, and the readout."""
     workload = Workload(batch=batch, tokens=1, cached=1)
-    work = {
-        part.id: part
-        for part in flops.forward(config, workload, _STEP).parts
-        if "attention" not in part.views
-    }
+    one = flops.forward(config, Workload(tokens=1, cached=1), _STEP)
+    work = {part.id: part for part in one.parts if "attention" not in part.views}
     run = passes.forward(config, workload, _STEP)
     moved = [x for x in traffic.of(config, workload, run, _STEP, form) if x.id in work]
     return LinearStep(
-        flops=int(sum(part.value for part in work.values())),
+        flops=batch * int(sum(part.value for part in work.values())),
         bytes=int(sum(x.count * (x.weights.value + x.activations.value) for x in moved)),
     )

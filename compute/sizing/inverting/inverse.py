@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nsmallest
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal
 
 from compute.config import ModelConfig
+from compute.errors import Fault, QuestionError
 from compute.sizing import parameters
 from compute.sizing.formats import CacheFormat, Format
 from compute.sizing.inverting import inverse_grid, inverse_rule
@@ -32,6 +34,13 @@ UNITS: Mapping[Measured, Unit] = MappingProxyType(
         "weight_bytes": "bytes",
     }
 )
+
+
+MOST_COUNTED = 512
+"""Sizes that are counted to the unit; the others are known to be farther off."""
+
+MOST_LISTED = 8192
+"""Sizes that are compared because rounding may bring them near."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +134,7 @@ def _searched(grid: Grid, goal: Goal, best: int) -> Found:
     target, slack = goal.value * grid.scale.denominator, grid.slack()
     near = grid.reaching(target, best)
     listed = _listed(grid, target, near, best, slack)
-    hits = [_hit(grid, goal, x) for x in _pool(listed, target, best, slack)]
+    hits = [_hit(grid, goal, x) for x in _few(_pool(listed, target, best, slack))]
     hits.sort(key=lambda hit: (abs(hit.value - goal.value), *_size(hit)))
     first, last = grid.ends()
     return Found(
@@ -147,10 +156,27 @@ def _listed(
     pairs = {d: list(grid.nearest(d, target, 1, slack)) for d in near}
     errors = {d: min(abs(x.value - target) for x in pair) for d, pair in pairs.items()}
     worst = nsmallest(best, errors.values())[-1] + 2 * slack
+    listed = [found for d, pair in pairs.items() if errors[d] > worst for found in pair]
     for d, error in errors.items():
         if error <= worst:
-            pairs[d] = list(grid.nearest(d, target, best, slack))
-    return [found for pair in pairs.values() for found in pair]
+            listed += grid.nearest(d, target, best, slack)
+        if slack and len(listed) > len(pairs) + MOST_LISTED:
+            raise _too_many()
+    return listed
+
+
+def _few(pool: Iterator[Candidate]) -> Sequence[Candidate]:
+    """Those that are counted exactly; a QuestionError where rounding leaves too many alike."""
+    found = list(islice(pool, MOST_COUNTED + 1))
+    if len(found) > MOST_COUNTED:
+        raise _too_many()
+    return found
+
+
+def _too_many() -> QuestionError:
+    detail = "In this format too many sizes are as near as rounding goes: narrow d_model or "
+    detail += "aspect, or take a format of whole bytes."
+    return QuestionError([Fault(code="too_many_alike", detail=detail, place=("target",))])
 
 
 def _hit(grid: Grid, goal: Goal, found: Candidate) -> Hit:

@@ -19,7 +19,7 @@ from compute.sizing.inverting.inverse_style import (
 
 LARGEST = 1 << 20
 """Of any width, and of the number of blocks: what a request may say."""
-MOST_LISTED = 4096
+MOST_LISTED = 512
 """Blocks that a request may list one by one."""
 
 

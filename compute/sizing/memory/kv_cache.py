@@ -153,9 +153,9 @@ def count_letter(window: int | None, windows: Windows) -> str:
     return f"L_window_{'none' if window is None else window}"
 
 
-def window_letter(window: int, windows: Windows) -> str:
-    """What stands for a window: w, or w_1024 where blocks have several."""
-    return "w" if sum(x is not None for x, _ in windows) == 1 else f"w_{window}"
+def window_letter(window: int) -> str:
+    """What stands for a window: w_1024."""
+    return f"w_{window}"
 
 
 def _blocks(
@@ -168,7 +168,7 @@ def _blocks(
     for window, count in windows:
         seen, letter = _positions(workload), count_letter(window, windows)
         if window is not None:
-            seen = least(seen, q(window_letter(window, windows), window))
+            seen = least(seen, q(window_letter(window), window))
         held = q("B", workload.batch) * _paged(seen, cache.page)
         suffix = "" if window is None else f".window_{window}"
         for name, numbers in kept.items():

@@ -52,6 +52,11 @@ def bias_adds(config: ModelConfig, stack: Stack, run: Pass) -> Iterator[Part]:
         if held.role == "bias" and "norm" not in held.id and not held.id.endswith("sinks"):
             each = run.batch * products.rows_of(stack, held.reads, run) * held.used
             yield _repeated(held, held.id, each, "bias_adds")
+    shares = config.encoder is not None and config.encoder.patches is None
+    if stack.is_encoder and shares and config.d_embed is not None and config.embed_projection_bias:
+        each = run.batch * run.source * architecture.letters(config)["d"]
+        name = f"{stack.prefix}embed_projection.b"
+        yield Part(id=name, each=each, views=products.views_of(stack.prefix, "bias_adds"))
 
 
 def _softmax(stack: Stack, run: Pass, conventions: Conventions) -> Iterator[Part]:

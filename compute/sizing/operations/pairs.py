@@ -48,7 +48,7 @@ def _up_to_own(n: Quantity, past: Quantity, window: int | None) -> Quantity:
     every = n * past + _triangle(n) if past.value else _triangle(n)
     if window is None or window >= n.value + past.value:
         return every
-    w = q("w", window)
+    w = q(f"w_{window}", window)
     hidden = _triangle(past + n - w) if past.value else _triangle(n - w)
     left = every - hidden
     return left + _triangle(past - w) if past.value > window else left

@@ -94,7 +94,7 @@ def _keys(stack: Stack, workload: Workload, run: Pass, window: int | None) -> Qu
     if stack.is_encoder:
         return run.source
     every = q("past", workload.cached) + run.rows if workload.cached else run.rows
-    return every if window is None else least(every, run.rows + q("w", window) - 1)
+    return every if window is None else least(every, run.rows + q(f"w_{window}", window) - 1)
 
 
 def _cross_seen(stack: Stack, run: Pass) -> Seen:

@@ -41,6 +41,7 @@ _WIDTHS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ffn.W_shared_in": ("d", "u"),
         "ffn.W_shared_gate": ("d", "u"),
         "ffn.W_shared_out": ("u", "d"),
+        "ffn.W_shared_weight": ("d", ""),
         "unembed.W_U": ("d_embed", "V"),
         "unembed_projection.W": ("d", "d_embed"),
         "mlm_head.W": ("d", "d_embed"),

@@ -109,9 +109,10 @@ class Shown:
         causal, rows, where = block.attention.mask == "causal", self.lengths["n"], self.wanted.where
         queries, keys = where.get("n"), where.get("m")
         all_seen = json_bytes.visible(rows, window, causal=causal)
+        each = all_seen / max(rows, 1)
         if queries is None and keys is None:
-            return all_seen / rows**2, all_seen / rows
-        return self._share_of(queries, keys, window, causal=causal), all_seen / rows
+            return each / max(rows, 1), each
+        return self._share_of(queries, keys, window, causal=causal), each
 
     def _share_of(
         self,
