@@ -58,6 +58,17 @@ class Change:
     moves: Mapping[str, Moved]
 
 
+WEIGHTLESS = frozenset(
+    (
+        *("scale", "softcap", "eps", "gain_offset", "activation", "renormalize"),
+        *("theta", "rotary_dim", "pairing", "scaling", "alibi_rule", "max_distance"),
+        *("bidirectional", "residual_multiplier", "embed_multiplier"),
+        *("logit_multiplier", "logit_softcap"),
+    )
+)
+"""Fields that change what is computed and neither how much of it nor what it is computed with."""
+
+
 def lines(first: Ledger, second: Ledger) -> tuple[Line, ...]:
     """Every part of either, in the first one's order, then what the second alone has."""
     values = [{part.id: part.value for part in ledger.parts} for ledger in (first, second)]
@@ -77,7 +88,7 @@ def changes(first: ModelConfig, second: ModelConfig, sizes: Sizes) -> Iterator[C
     config, before = first, sizes(first)
     for path, old, new in differing(first, second):
         config = _with(config, path, new)
-        after = sizes(config)
+        after = before if path[-1] in WEIGHTLESS else sizes(config)
         moves = {name: _moved(before[name], after[name]) for name in after}
         name = ".".join(part.rstrip("_") for part in path)
         yield Change(name, old, new, moves)

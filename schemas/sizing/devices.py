@@ -41,12 +41,17 @@ DeviceName = Annotated[
 ]
 
 
+AmountOfBytes = Annotated[
+    int | float,
+    Field(ge=0, le=_MOST_BYTES),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": _MOST_BYTES}),
+]
+
+
 class MemoryAmountAsked(Asked):
     """An amount of memory, its unit said."""
 
-    value: Annotated[int | float, Field(ge=0, le=_MOST_BYTES)] = Field(
-        description="How many of them."
-    )
+    value: AmountOfBytes = Field(description="How many of them.")
     unit: MemoryUnit = Field(description="GiB, 2^30 bytes; GB, 10^9 bytes; bytes.")
 
     @model_validator(mode="after")

@@ -11,7 +11,8 @@ from compute.sizing.fitting.occupied import Held, Room
 from compute.sizing.vocabulary import Conventions
 from schemas.sizing.capacity import CapacityRequest
 from schemas.sizing.weights import FormatAsked
-from service.sizing import capacity_view, sized
+from service.sizing import capacity as views
+from service.sizing import sized
 from service.sizing.weights import kept_of
 from service.state import State
 
@@ -29,7 +30,7 @@ def work(asked: CapacityRequest, state: State, check: Callable[[], None]) -> Vie
     found = _found(asked, model.config, held, room, tokens)
     return {
         "model": sized.model(model),
-        **capacity_view.view(asked, model.config, held, room, found),
+        **views.view(asked, model.config, held, room, found),
     }
 
 

@@ -39,6 +39,16 @@ OF_FIELDS = {
     "direction",  # minus with token, after_norm with vector
     "tokens",  # with qk or ov
     "jacobian",  # of with by, measure with gradients
+    "no_device",  # a name, or both rates
+    "too_much_memory",  # a value with its unit
+    "macs_alone",  # multiply_add with elementwise or bias_adds
+    "published",  # a count with its suffix
+    "bounds",  # least up to most
+    "dtype",  # of bytes; grouped with it
+    "grouped",  # beside a format that has scales of its own
+    *("ask", "twice", "include", "keep"),  # each once
+    "labels",  # each of its own
+    "optimizer",  # by name or in numbers
 }
 """Rules between the fields, or the entries, of one object."""
 

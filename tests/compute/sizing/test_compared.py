@@ -111,3 +111,15 @@ def test_steps_lie_between_the_models_in_the_order_of_the_config() -> None:
     # n_layers 12 -> 24 comes second: a block of 12 heads of 64, d = 1024, d_ff = 3072
     a_block = 4 * 1024 * 768 + 3 * 768 + 1024 + 2 * 1024 * 3072 + 3072 + 1024 + 4 * 1024
     assert found[1].moves["parameters"].difference == 12 * a_block
+
+
+def test_fields_that_are_not_counted_again_move_nothing() -> None:
+    seen = set()
+    for pair in PAIRS:
+        first, second = map(sized.config_of, pair)
+        for path, _, new in compared.differing(first, second):
+            if path[-1] in compared.WEIGHTLESS:
+                changed = compared._with(first, path, new)
+                assert sizes(changed) == sizes(first), path
+                seen.add(path[-1])
+    assert {"scale", "eps"} & seen
