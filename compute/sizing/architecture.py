@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
+from compute import tensors
 from compute.config import FfnConfig, ModelConfig
 from compute.sizing.quantity import Quantity, q
 from compute.tensors import ENCODER
@@ -92,19 +93,10 @@ def windows(config: ModelConfig) -> tuple[tuple[int | None, int], ...]:
 @lru_cache(maxsize=64)
 def letters(config: ModelConfig) -> Mapping[str, Quantity]:
     """Letter -> number of a stack's widths, as formulas write them."""
-    attention, ffn, mla = config.attention, config.ffn, config.attention.mla
-    rows = config.vocab or 0
-    found = {
-        "d": config.d_model,
-        "h": attention.n_heads,
-        "g": attention.n_kv_heads,
-        "k": attention.d_head,
-        "v": attention.d_value,
-        "f": ffn.d_ff,
-        "e": ffn.n_experts,
-        "c": ffn.top_k,
-        "u": ffn.d_shared,
-        "t": config.token_types,
+    mla, rows = config.attention.mla, config.vocab or 0
+    widths = tensors.widths(config)
+    del widths["p"]  # d_model, or d_embed, of the masked-token head
+    found = widths | {
         "r": config.position.n_buckets if config.position.kind == "t5_bias" else 0,
         "V": rows if config.vocab_padded_to is None else config.vocab_padded_to,
         "n_positions": config.position.n_positions,
