@@ -8,6 +8,7 @@ from types import MappingProxyType
 from compute import stages
 from compute.config import FfnConfig, ModelConfig
 from compute.selection import Scene, Selection, Wanted, kept_stages
+from compute.sizing import parameters
 from compute.sizing.tracing import fetched, work
 
 BYTES = {"float32": 4, "float64": 8}
@@ -89,7 +90,7 @@ def estimate(scene: Scene, selection: Selection, dtype: str, alike: Alike = _ITS
     }
     width, needed = BYTES[dtype], kept_stages(selection, scene.config)
     return Cost(
-        parameters=work.parameters(scene.config),
+        parameters=parameters.count(scene.config),
         flops=flops(scene, selection, alike),
         elements=sum(by_stage.values()),
         by_stage=by_stage,

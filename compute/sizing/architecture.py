@@ -60,6 +60,11 @@ def by_ffn(stack: Stack) -> tuple[Blocks, ...]:
     return (other, own) if own.count else (other,)
 
 
+def caches(config: ModelConfig) -> bool:
+    """Whether a stack keeps keys and values: what later positions bring changes none of them."""
+    return config.attention.kind != "none" and config.attention.mask == "causal"
+
+
 def n_dense(config: ModelConfig) -> int:
     """How many blocks of a mixture have a dense ffn.
 

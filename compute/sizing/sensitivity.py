@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from compute.config import ModelConfig
-from compute.sizing import parameters, steps
+from compute.sizing import architecture, parameters, steps
 from compute.sizing.formats import CacheFormat
 from compute.sizing.memory import kv_cache
 from compute.sizing.operations import flops
@@ -67,7 +67,7 @@ def of(
     """Each field that can grow, those that move most parameters first; the others, and why not."""
 
     def counted(model: ModelConfig) -> Counted:
-        caches = model.attention.kind != "none" and model.attention.mask == "causal"
+        caches = architecture.caches(model)
         return Counted(
             parameters.count(model),
             flops.forward(model, workload, conventions).total,

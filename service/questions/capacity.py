@@ -92,7 +92,7 @@ def _faults(
         detail = f"These are {tokens} positions, and a learned table has {rows} rows."
         yield _fault("beyond_positions", detail, ("tokens",), f"at most {rows}", tokens)
     yield from _of_the_memory(asked, config)
-    if "kv_cache" in held.include and not occupied.has_cache(config):
+    if "kv_cache" in held.include and not architecture.caches(config):
         at = held.include.index("kv_cache")
         detail = "This model keeps no keys and values: it has no attention, or no causal mask."
         expected = ["weights", "activations"]

@@ -1,6 +1,7 @@
 """Activations as members of an answer."""
 
 from compute.config import ModelConfig
+from compute.sizing import architecture
 from compute.sizing.formats import ActivationFormat
 from compute.sizing.memory import activations
 from compute.sizing.memory.activations import Peak, Training
@@ -35,7 +36,7 @@ EXCLUDED = (
 
 def view(config: ModelConfig, workload: Workload, form: ActivationFormat) -> View:
     """The member `activations`."""
-    cached = config.attention.kind != "none" and config.attention.mask == "causal"
+    cached = architecture.caches(config)
     step = activations.decode_step(config, workload, form) if cached else None
     return {
         "bytes_per_number": form.bytes,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from compute.config import ModelConfig
+from compute.sizing import architecture
 from compute.sizing.formats import CacheFormat
 from compute.sizing.memory import kv_cache, weight_bytes
 from compute.sizing.times import devices, roofline
@@ -55,7 +56,7 @@ def view(
 def _memory(config: ModelConfig, workload: Workload, form: Stored, device: Device) -> View:
     """Whether weights and cache, as allocated, fit into the device at all; null: it is not said."""
     needed = int(weight_bytes.size(config, form.weights, form.kept).total)
-    if config.attention.kind != "none" and config.attention.mask == "causal":
+    if architecture.caches(config):
         cached = kv_cache.size(config, workload, CacheFormat(format=form.cache))
         needed += int(cached.allocation.total)
     room = device.memory_bytes

@@ -46,12 +46,7 @@ class Held:
 
 def included(config: ModelConfig) -> tuple[Included, ...]:
     """What is counted where nothing is said: weights and cache; without a cache activations."""
-    return ("weights", "kv_cache") if has_cache(config) else ("weights", "activations")
-
-
-def has_cache(config: ModelConfig) -> bool:
-    """Whether keys and values of earlier positions are kept."""
-    return config.attention.kind != "none" and config.attention.mask == "causal"
+    return ("weights", "kv_cache") if architecture.caches(config) else ("weights", "activations")
 
 
 def parts_at(

@@ -74,12 +74,6 @@ def sizes(config: ModelConfig) -> tuple[tuple[str, int], ...]:
     return tuple((x.id, int(x.size.value)) for x in read)
 
 
-@lru_cache(maxsize=256)
-def parameters(config: ModelConfig) -> int:
-    """Numbers that a model holds."""
-    return sum(x.parameters for x in holdings(config))
-
-
 def packing_size(config: ModelConfig) -> int:
     """Numbers of W_Q, W_K and W_V of a block: they lie there twice while they are packed."""
     return sum(size for name, size in sizes(config) if name in _PACKED)

@@ -6,7 +6,7 @@ import pytest
 
 import sized
 from compute.config import ModelConfig
-from compute.sizing import parameters
+from compute.sizing import architecture, parameters
 from compute.sizing.fitting import capacity, occupied, searching
 from compute.sizing.fitting.capacity import Found
 from compute.sizing.fitting.occupied import Held, Room
@@ -44,7 +44,7 @@ def of_a_chance(rng: random.Random) -> tuple[ModelConfig, Held, Room]:
         rng.choice([x for x in sized.truths() if not sized.config_of(x).patches])
     )
     include = rng.choice([("weights", "activations"), ("weights", "kv_cache", "activations")])
-    if rng.random() < 0.3 or not occupied.has_cache(config):
+    if rng.random() < 0.3 or not architecture.caches(config):
         include = occupied.included(config)
     form = Format(name=rng.choice(["bfloat16", "q4_k", "int8"]))
     held = Held(
