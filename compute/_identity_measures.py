@@ -10,6 +10,9 @@ import numpy as np
 from compute.block_weights import AttentionWeights, BlockWeights, CrossWeights, FfnWeights
 from compute.types import Array, Bools
 
+Rows = tuple[EllipsisType, slice, slice]
+"""An index of some rows of (..., n, d)."""
+
 _BLOCK_ELEMENTS = 1 << 20  # float64 copies are made in blocks of 8 MiB at most
 
 
@@ -25,11 +28,9 @@ class Operands:
     fully_masked: Bools | None
     check: Callable[[], None]
 
-    def row_blocks(self, x: Array) -> Iterator[tuple[EllipsisType, slice, slice]]:
+    def row_blocks(self, x: Array) -> Iterator[Rows]:
         """Indices that cut (..., n, d) into blocks of rows; the work may be stopped between two."""
-        for rows in _row_blocks(x):
-            self.check()
-            yield rows
+        return row_blocks(x, self.check)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +44,6 @@ class Measured:
     scale: float
     width: int
     spread: float = 0.0
-
-
-def addition(operands: Operands) -> Measured:
-    """The sum of all but the last = the last, row block by row block."""
-    *terms, total = operands.values
-    parts, size = [], 0.0
-    for rows in operands.row_blocks(total):
-        left = sum((term[rows].astype(np.float64) for term in terms), np.zeros(()))
-        terms_size = sum((np.abs(term[rows]) for term in terms), np.zeros(()))
-        size = max(size, float(terms_size.max()))
-        parts.append(_part(left, total[rows]))
-    return _joined(parts, size, len(terms))
 
 
 def pattern_rows(operands: Operands) -> Measured:
@@ -105,8 +94,8 @@ def _softmax_measured(operands: Operands, S: Array, A: Array, sinks: Array) -> M
         exact = S[rows].astype(np.float64)
         finite = np.isfinite(exact)
         spread = max(spread, float(np.abs(exact).max(where=finite, initial=0.0)))
-        parts.append(_part(_softmax(exact, sinks), A[rows]))
-    return _joined(parts, 1.0, S.shape[-1], spread)
+        parts.append(part(_softmax(exact, sinks), A[rows]))
+    return joined(parts, 1.0, S.shape[-1], spread)
 
 
 def _softmax(S: Array, sinks: Array) -> Array:
@@ -133,8 +122,8 @@ def mixture(operands: Operands) -> Measured:
         values = V[..., r // served, :, :].astype(np.float64)
         for rows in operands.row_blocks(A[..., r, :, :]):
             left = A[..., r, :, :][rows].astype(np.float64) @ values
-            parts.append(_part(left, H[..., r, :, :][rows]))
-    return _joined(parts, float(np.abs(V).max()), A.shape[-1])
+            parts.append(part(left, H[..., r, :, :][rows]))
+    return joined(parts, float(np.abs(V).max()), A.shape[-1])
 
 
 def head_sum(operands: Operands) -> Measured:
@@ -166,9 +155,9 @@ def _heads_measured(operands: Operands, w: AttentionWeights | CrossWeights) -> M
         row_norm = max(row_norm, norm(H[rows], axis=(-3, -1)))
         heads = (contributions[..., r, :, :][rows] for r in range(contributions.shape[-3]))
         left = sum((one.astype(np.float64) for one in heads), np.zeros(()))
-        parts.append(_part(left + bias, attn_out[rows]))
+        parts.append(part(left + bias, attn_out[rows]))
     size = row_norm * _largest_column(w.W_O.reshape(-1, w.W_O.shape[-1]))
-    return _joined(parts, size + _size(w.b_O), H.shape[-3] * H.shape[-1])
+    return joined(parts, size + _size(w.b_O), H.shape[-3] * H.shape[-1])
 
 
 def ffn_product(operands: Operands) -> Measured:
@@ -182,9 +171,9 @@ def ffn_product(operands: Operands) -> Measured:
         columns = w.W_out[:, some].astype(np.float64)
         for rows in operands.row_blocks(hidden):
             left = hidden[rows].astype(np.float64) @ columns + bias[some]
-            parts.append(_part(left, ffn_out[rows][..., some]))
+            parts.append(part(left, ffn_out[rows][..., some]))
     size = row_norm * _largest_column(w.W_out) + _size(w.b_out)
-    return _joined(parts, size, hidden.shape[-1])
+    return joined(parts, size, hidden.shape[-1])
 
 
 def expert_product(operands: Operands) -> Measured:
@@ -198,9 +187,9 @@ def expert_product(operands: Operands) -> Measured:
         rows, W = hidden[mine].astype(np.float64), w.W_out[int(expert)]
         b = None if w.b_out is None else w.b_out[int(expert)]
         left = rows @ W.astype(np.float64) + (0.0 if b is None else b)
-        parts.append(_part(left, expert_out[mine]))
+        parts.append(part(left, expert_out[mine]))
         size = max(size, norm(rows, axis=-1) * _largest_column(W) + _size(b))
-    return _joined(parts, size, hidden.shape[-1])
+    return joined(parts, size, hidden.shape[-1])
 
 
 def expert_sum(operands: Operands) -> Measured:
@@ -225,11 +214,13 @@ def _column_blocks(W: Array) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, W.shape[1], step))
 
 
-def _row_blocks(x: Array) -> Iterator[tuple[EllipsisType, slice, slice]]:
-    """Indices that cut (..., n, d) into blocks of rows of at most `_BLOCK_ELEMENTS` numbers."""
+def row_blocks(x: Array, check: Callable[[], None]) -> Iterator[Rows]:
+    """Indices that cut (..., n, d) into blocks of rows of at most `_BLOCK_ELEMENTS` numbers;
+    `check` is called before each."""
     rows = x.shape[-2]
     step = max(1, _BLOCK_ELEMENTS * rows // max(1, x.size))
     for start in range(0, rows, step):
+        check()
         yield ..., slice(start, start + step), slice(None)
 
 
@@ -251,7 +242,8 @@ def norm(x: Array, axis: int | tuple[int, ...] | None = None) -> float:
     return largest * float(np.sqrt(np.square(x / np.float64(largest)).sum(axis=axis).max()))
 
 
-def _part(left: Array, right: Array) -> Part:
+def part(left: Array, right: Array) -> Part:
+    """How far some entries are apart."""
     return Part(
         float(np.abs(left - right).max()),
         norm(left),
@@ -260,12 +252,13 @@ def _part(left: Array, right: Array) -> Part:
     )
 
 
-def _joined(parts: list[Part], scale: float, width: int, spread: float = 0.0) -> Measured:
+def joined(parts: list[Part], scale: float, width: int, spread: float = 0.0) -> Measured:
+    """The same of all entries, of their parts."""
     return Measured(
-        max_abs=max(part.max_abs for part in parts),
-        left_norm=hypot(*(part.left_norm for part in parts)),
-        right_norm=hypot(*(part.right_norm for part in parts)),
-        right_max=max(part.right_max for part in parts),
+        max_abs=max(each.max_abs for each in parts),
+        left_norm=hypot(*(each.left_norm for each in parts)),
+        right_norm=hypot(*(each.right_norm for each in parts)),
+        right_max=max(each.right_max for each in parts),
         scale=scale,
         width=width,
         spread=spread,
@@ -273,7 +266,7 @@ def _joined(parts: list[Part], scale: float, width: int, spread: float = 0.0) ->
 
 
 def _measured(left: Array, right: Array, scale: float, width: int) -> Measured:
-    return _joined([_part(left, right)], scale, width)
+    return joined([part(left, right)], scale, width)
 
 
 def _size(bias: Array | None) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from compute import _identity_measures as measures
+from compute import _identity_sums as sums
 from compute._identity_measures import Measured, Operands
 from compute.config import ModelConfig
 
@@ -128,14 +129,14 @@ def _additions(config: ModelConfig, part: str, base: str, sum_name: str) -> Iter
     if config.topology == "parallel":
         stages = ("resid_pre", "attn_out", "ffn_out", "resid_post")
         if part == "ffn":
-            yield Route("block_addition", "X + Δ_attn + Δ_ffn = Z", stages, measures.addition)
+            yield Route("block_addition", "X + Δ_attn + Δ_ffn = Z", stages, sums.addition)
         return
     states = _states(config)
     before, after = states[part]
     total = sum_name if config.norm.placement == "post" else after
     left = f"{base} + {_SYMBOLS[f'{part}_out']}"
     formula = f"{left} = {_SYMBOLS.get(total, total)}"
-    yield Route(f"{part}_addition", formula, (before, f"{part}_out", total), measures.addition)
+    yield Route(f"{part}_addition", formula, (before, f"{part}_out", total), sums.addition)
 
 
 def _states(config: ModelConfig) -> Mapping[str, tuple[str, str]]:
@@ -172,7 +173,7 @@ def expansion(config: ModelConfig) -> Route:
         "expansion",
         f"X^(0) + Σ (Δ_attn{cross} + Δ_ffn) = X^(N)",
         (first, *updates, last),
-        measures.addition,
+        sums.addition,
         through=tuple(states),
         absent=reason if config.norm.placement == "post" else None,
     )
@@ -188,6 +189,6 @@ def embedding(config: ModelConfig) -> Route:
         "embedding_sum",
         f"{' + '.join(terms)} = X^(0)",
         (*terms, "blocks.0.resid_pre"),
-        measures.addition,
+        sums.addition,
         absent=reason if config.embed_norm else None,
     )

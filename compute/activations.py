@@ -1,7 +1,7 @@
 """The activations of a feed-forward layer: pure, elementwise, chosen from a table by name."""
 
 from collections.abc import Mapping
-from math import inf, pi, sqrt
+from math import inf, isfinite, pi, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -42,8 +42,7 @@ def _gelu(x: Array, out: Array, scratch: Array) -> None:
     erf_kernel(cdf, cdf, scratch[1:])
     cdf += 1.0
     cdf *= 0.5
-    x.clip(_FLOOR, inf, out=out)
-    out *= cdf
+    np.multiply(_floored(x, out), cdf, out=out)
 
 
 def _gelu_tanh(x: Array, out: Array, scratch: Array) -> None:
@@ -77,8 +76,12 @@ def _divide_by_one_plus_exp(x: Array, exponent: Array, out: Array) -> None:
     """
     np.exp(exponent, out=exponent)
     exponent += 1.0
-    x.clip(_FLOOR, inf, out=out)
-    out /= exponent
+    np.divide(_floored(x, out), exponent, out=out)
+
+
+def _floored(x: Array, out: Array) -> Array:
+    """x, or where it is not finite max(x, floor) in out; a sum of squares tells at little cost."""
+    return x if isfinite(np.dot(x, x)) else x.clip(_FLOOR, inf, out=out)
 
 
 def _relu(x: Array, out: Array, scratch: Array) -> None:

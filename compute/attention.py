@@ -1,7 +1,10 @@
 """Attention as an equation: the article's four lines, for all heads at once."""
 
+from math import inf
+
 from compute import ops
 from compute.block_weights import AttentionWeights, CrossWeights
+from compute.reach import yielded
 from compute.setting import Setting
 from compute.types import Array, Equations
 
@@ -20,9 +23,10 @@ def attention(U: Array, w: AttentionWeights, setting: Setting) -> Equations:
     Q, K = yield from setting.qk_norm(Q, K, w)
     q, k = yield from setting.turn(Q, K)
     s = setting
-    S = yield "attn.scores", ops.scores(q, k, s.scale, s.softcap, s.bias, s.forbidden)
-    A = yield from setting.pattern(S, w)
-    H = yield "attn.z", ops.mix(A, V)
+    scores = ops.scores(q, k, s.scale, s.softcap, s.bias, s.reach)
+    S, reach = yield from yielded("attn.scores", scores, s.reach, -inf)
+    A, reach = yield from setting.pattern(S, reach, w)
+    H = yield "attn.z", ops.mix(A, V, reach)
     return ops.join_heads(H, w.W_O, w.b_O)
 
 
@@ -36,7 +40,7 @@ def cross_attention(C: Array, w: CrossWeights, setting: Setting) -> Equations:
     K = yield "cross.k", keys
     V = yield "cross.v", values
     s = setting
-    S = yield "cross.scores", ops.scores(Q, K, s.scale, s.softcap, None, s.memory_forbidden)
+    S = yield "cross.scores", ops.scores(Q, K, s.scale, s.softcap, None, s.memory_reach)
     A = yield "cross.pattern", ops.softmax(S)
     H = yield "cross.z", ops.mix(A, V)
     return ops.join_heads(H, w.W_O, w.b_O)

@@ -5,8 +5,9 @@ strict: every field that applies, of its type, and nothing else; what only some 
 may be left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from compute import config_rules
@@ -71,9 +72,13 @@ _OPTIONAL = {
 
 def applying_fields(part: type, kind: object) -> tuple[str, ...]:
     """The field names of a config part that mean something for its kind."""
-    names = tuple(field.name for field in fields(part))
     chosen = _APPLYING.get((part, str(kind)))
-    return names if chosen is None else ("kind", *chosen)
+    return _field_names(part) if chosen is None else ("kind", *chosen)
+
+
+@lru_cache(maxsize=64)
+def _field_names(part: Any) -> tuple[str, ...]:  # noqa: ANN401 - a class of config
+    return tuple(field.name for field in fields(part))
 
 
 def as_json(config: object) -> dict[str, Any]:
@@ -86,12 +91,17 @@ def as_json(config: object) -> dict[str, Any]:
     return {name.rstrip("_"): _plain(value) for name, value in values.items()}
 
 
-def unsaid_fields(part: object) -> Iterator[str]:
+def unsaid_fields(part: object) -> list[str]:
     """The fields of a part that are sized and not run, and say nothing here."""
-    defaults = {field.name: field.default for field in fields(type(part))}  # type: ignore[arg-type]
-    for name in SIZED.get(type(part), ()):
-        if getattr(part, name) == defaults[name]:
-            yield name
+    kind: type = type(part)
+    sized = _defaults_of_sized(kind)
+    return [name for name, default in sized if getattr(part, name) == default]
+
+
+@lru_cache(maxsize=64)
+def _defaults_of_sized(part: Any) -> tuple[tuple[str, object], ...]:  # noqa: ANN401 - the same
+    sized = SIZED.get(part, ())
+    return tuple((field.name, field.default) for field in fields(part) if field.name in sized)
 
 
 def _plain(value: object) -> object:

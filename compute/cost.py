@@ -1,6 +1,6 @@
 """What a run costs, from its config alone, in whole numbers, before anything is allocated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -9,7 +9,8 @@ from compute import stages
 from compute.config import FfnConfig, ModelConfig
 from compute.selection import Scene, Selection, Wanted, kept_stages
 from compute.sizing import parameters
-from compute.sizing.tracing import fetched, work
+from compute.sizing.tracing import fetched, order, work
+from compute.sizing.tracing.order import Moment
 
 BYTES = {"float32": 4, "float64": 8}
 _MASKS, _TURNING, _SORTING = 1, 6, 8
@@ -23,8 +24,9 @@ SUMMARIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """parameters: numbers held. flops: 2 for each multiply-add of a product. elements: numbers
-    in the answer, and by stage. Bytes: weights, kept arrays and largest temporaries of the run."""
+    """parameters: numbers held. flops: 2 for each multiply-add of a product, up to the last stage
+    needed. elements: numbers in the answer, and by stage. Bytes: weights, kept arrays and largest
+    temporaries of the run."""
 
     parameters: int
     flops: int
@@ -38,33 +40,6 @@ class Cost:
     def bytes(self) -> int:
         """Memory of the run: weights, kept arrays, temporaries; the answer's text comes beside."""
         return self.weight_bytes + self.kept_bytes + self.work_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """How far a run goes: blocks of the encoder, blocks of the stack."""
-
-    encoder_depth: int
-    depth: int
-
-
-def reach(scene: Scene, selection: Selection) -> Reach:
-    """How far the run of a selection goes; the encoder comes first, and whole where more does."""
-    config = scene.config
-    needed = kept_stages(selection, config)
-    own = [name for name in needed if not stages.stack_of(name)]
-    depth = _depth(own, config)
-    if config.encoder is None:
-        return Reach(0, depth)
-    theirs = [name for name in needed if stages.stack_of(name)]
-    return Reach(config.encoder.n_layers if own else _depth(theirs, config.encoder), depth)
-
-
-def _depth(names: Sequence[str], config: ModelConfig) -> int:
-    if any(stages.is_above(name) for name in names):
-        return config.n_layers
-    layers = [layer for name in names if (layer := stages.layer_of(name)) is not None]
-    return max(layers, default=-1) + 1
 
 
 Alike = Mapping[str, int]
@@ -95,24 +70,33 @@ def estimate(scene: Scene, selection: Selection, dtype: str, alike: Alike = _ITS
         elements=sum(by_stage.values()),
         by_stage=by_stage,
         weight_bytes=width * fetched.numbers(scene, needed),
-        kept_bytes=_kept_bytes(scene, selection, width, alike),
+        kept_bytes=sum(size for _, size in _kept(scene, selection, width, alike)),
         work_bytes=width * _largest_of_stacks(scene),
     )
 
 
-def _kept_bytes(scene: Scene, selection: Selection, width: int, alike: Alike) -> int:
-    """Bytes of what is kept whole, and of what is cut out of it or made of it."""
-    whole = sum(
-        _size(name, scene.lengths_of(name)) * stage_width(name, width) * times(name, alike)
-        for name in kept_stages(selection, scene.config)
-    )
-    return whole + sum(
-        sliced_elements(w, scene.lengths_of(w.name))
-        * stage_width(w.name, width)
-        * times(w.name, alike)
-        for w in selection.wanted
-        if w.stage.derived or w.where
-    )
+def kept_parts(scene: Scene, selection: Selection, dtype: str) -> Mapping[str, int]:
+    """Bytes kept of each block, by its prefix, and of what is below and above a stack's blocks:
+    whole stages, what is cut out of them and what is made of them."""
+    found: dict[str, int] = {}
+    for name, size in _kept(scene, selection, BYTES[dtype], _ITSELF):
+        layer, level = stages.layer_of(name), "above" if stages.is_above(name) else "below"
+        part = stages.stack_of(name) + (level if layer is None else f"blocks.{layer}.")
+        found[part] = found.get(part, 0) + size
+    return found
+
+
+def _kept(
+    scene: Scene, selection: Selection, width: int, alike: Alike
+) -> Iterator[tuple[str, int]]:
+    """(stage, bytes) of what is kept whole, and of what is cut out of it or made of it."""
+    for name in kept_stages(selection, scene.config):
+        size = _size(name, scene.lengths_of(name))
+        yield name, size * stage_width(name, width) * times(name, alike)
+    for wanted in selection.wanted:
+        if wanted.stage.derived or wanted.where:
+            size = sliced_elements(wanted, scene.lengths_of(wanted.name))
+            yield wanted.name, size * stage_width(wanted.name, width) * times(wanted.name, alike)
 
 
 def stage_width(name: str, width: int) -> int:
@@ -142,14 +126,45 @@ def _size(name: str, lengths: Mapping[str, int]) -> int:
 
 
 def flops(scene: Scene, selection: Selection, alike: Alike = _ITSELF) -> int:
-    """2 · multiply-adds of the matrix products, of the blocks the selection reaches."""
-    config, lengths, far = scene.config, scene.lengths, reach(scene, selection)
-    b, n, s = lengths.get("b", 1), lengths["n"], lengths["s"]
-    done = far.depth * _block(config, n, lengths["m"], s)
+    """2 · multiply-adds of the matrix products up to the last stage that is needed, attention's of
+    all pairs, masked or not."""
+    return 2 * scene.lengths.get("b", 1) * _multiplied(scene, selection) + _derived(
+        scene, selection, alike
+    )
+
+
+def _multiplied(scene: Scene, selection: Selection) -> int:
+    """Multiply-adds of one example: the encoder comes first, and whole where more does."""
+    config, lengths = scene.config, scene.lengths
+    needed = kept_stages(selection, config)
+    if not needed:
+        return 0
+    end = max(order.moment(name, config) for name in needed)
+    n, s = lengths["n"], lengths["s"]
+    done = 0
     if config.encoder is not None:
-        done += far.encoder_depth * _block(config.encoder, s, s, 0)
-    done += n * _above(config, kept_stages(selection, config))
-    return 2 * b * done + _derived(scene, selection, alike)
+        done += _of_blocks(config.encoder, None if end.is_own else end, s, s, 0)
+    if end.is_own:
+        done += _of_blocks(config, end, n, lengths["m"], s) + n * _above(config, needed)
+    return done
+
+
+def _of_blocks(config: ModelConfig, end: Moment | None, n: int, m: int, s: int) -> int:
+    """Multiply-adds of a stack's blocks up to a moment in it, None: of all of them."""
+    whole = _block(config, order.place_of("resid_post"), n, m, s)
+    if end is None or end.is_above:
+        return config.n_layers * whole
+    return 0 if end.is_below else end.layer * whole + _block(config, end.place, n, m, s)
+
+
+def _block(config: ModelConfig, place: int, n: int, m: int, s: int) -> int:
+    """Multiply-adds of one block up to a place in the catalogue, on n positions that meet m keys,
+    with s rows of memory."""
+    far = s if config.cross_attention else 0
+    each = work.products_until(
+        place, config.d_model, config.attention, config.ffn, config.cross_attention
+    )
+    return n * each.position + far * each.memory + n * m * each.pair + n * far * each.far
 
 
 def _above(config: ModelConfig, needed: frozenset[str]) -> int:
@@ -158,13 +173,6 @@ def _above(config: ModelConfig, needed: frozenset[str]) -> int:
         return 0
     head, readout = work.readout_products(config)
     return head + (readout if "logits" in needed else 0)
-
-
-def _block(config: ModelConfig, n: int, m: int, s: int) -> int:
-    """Multiply-adds of one block on n positions that meet m keys, with s rows of memory."""
-    far = s if config.cross_attention else 0
-    each = work.products(config.d_model, config.attention, config.ffn, config.cross_attention)
-    return n * each.position + far * each.memory + n * (m + far) * each.pair
 
 
 def _derived(scene: Scene, selection: Selection, alike: Alike) -> int:

@@ -2,43 +2,63 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextvars import Context
+from typing import cast
 
 import numpy as np
 
-from compute.types import Array, Equations
+from compute.types import Array, Equations, Value
 
 Patch = Callable[[Array], Array]
 """A stage's value -> the value the equations go on with. It must not write to its argument."""
 
+Send = Callable[[Value | None], tuple[str, Value]]
+
+
+def _quiet() -> Context:
+    context = Context()
+    context.run(np.seterr, over="ignore", invalid="ignore", divide="ignore", under="ignore")
+    return context
+
+
+# Finite numbers may overflow without a warning: the answer holds inf or nan then, and says so.
+# Each run steps in a copy of this context, since no context manager may be open across a yield.
+_QUIET = _quiet()
+
+
+def _nothing() -> None:
+    """The check of a run that nobody stops."""
+
 
 def stream(
-    equations: Equations, keep: AbstractSet[str], patches: Mapping[str, Patch] | None = None
+    equations: Equations,
+    keep: AbstractSet[str],
+    patches: Mapping[str, Patch] | None = None,
+    check: Callable[[], None] = _nothing,
 ) -> Iterator[tuple[str, Array]]:
     """Yield each kept stage as soon as it exists; stop after the last one needed.
 
-    Kept arrays are frozen, never copied. Names must exist (check them against the catalogue
-    before): one that is never computed raises LookupError at the end.
+    `check` is called before each stage and may raise to stop the work. Kept arrays are frozen,
+    never copied. Names must exist (check them against the catalogue before): one that is never
+    computed raises LookupError at the end.
     """
     replaced = patches or {}
     missing = set(keep)
-    sent: Array | None = None
+    quietly = _QUIET.copy()
+    send = cast(Send, equations.send)
+    sent: Value | None = None
     while missing:
-        name, value = _step(equations, sent, missing)
+        check()
+        try:
+            name, value = quietly.run(send, sent)
+        except StopIteration:
+            raise LookupError(f"never computed: {sorted(missing)}") from None
         sent = np.array(replaced[name](value)) if name in replaced else value
         if name in missing:
             missing.discard(name)
-            sent.flags.writeable = False
+            sent.setflags(write=False)
             yield name, sent
     equations.close()
-
-
-def _step(equations: Equations, sent: Array | None, missing: set[str]) -> tuple[str, Array]:
-    # Finite inputs may overflow: the answer then holds inf or nan, and says so.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        try:
-            return next(equations) if sent is None else equations.send(sent)
-        except StopIteration:
-            raise LookupError(f"never computed: {sorted(missing)}") from None
 
 
 def prefixed(prefix: str, equations: Equations) -> Equations:

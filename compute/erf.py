@@ -3,7 +3,7 @@
 The tables are printed by scripts/fit_erf.py; each holds a polynomial, highest power first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,9 @@ Kernel = Callable[[Array, Array, Array], None]
 
 Polynomial = tuple[float, ...]
 
-BLOCK = 1 << 15  # elements: x, out and scratch of a float32 block stay in a 1 MiB cache
+BLOCK = 1 << 16  # elements: x, out and a row of scratch of a float32 block fit a 1 MiB cache
 SCRATCH = 3
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _OPERANDS = (
     ("readonly", "contig", "aligned", "overlap_assume_elementwise"),
     ("writeonly", "contig", "aligned", "overlap_assume_elementwise"),
@@ -100,22 +101,44 @@ def elementwise(kernel: Kernel, x: Array, out: Array) -> Array:
     has x's shape.
     """
     _refuse_mismatch(x, out)
-    blocks = np.nditer(
-        [x, out],
-        flags=["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
-        op_flags=_OPERANDS,  # type: ignore[arg-type]  # NumPy's stubs misspell "contig"
-        buffersize=BLOCK,
-    )
     scratch = np.empty((SCRATCH, min(BLOCK, x.size)), x.dtype)
     # Where an activation overflows or underflows on the way, its limit is the right answer.
-    with np.errstate(over="ignore", under="ignore"), blocks:
-        for source, result in blocks:
+    with np.errstate(over="ignore", under="ignore"):
+        for source, result in _blocks(x, out):
             kernel(source, result, scratch[:, : source.size])
     return out
 
 
+def _blocks(x: Array, out: Array) -> Iterator[tuple[Array, Array]]:
+    """x and out in contiguous blocks of one length each."""
+    if not (_in_order(x) and _in_order(out) and (x is out or not np.may_share_memory(x, out))):
+        yield from _gathered(x, out)
+        return
+    sources, results = x.reshape(-1), out.reshape(-1)
+    if x.size <= BLOCK:
+        yield sources, results
+        return
+    for start in range(0, x.size, BLOCK):
+        yield sources[start : start + BLOCK], results[start : start + BLOCK]
+
+
+def _in_order(x: Array) -> bool:
+    return x.flags.c_contiguous and x.flags.aligned
+
+
+def _gathered(x: Array, out: Array) -> Iterator[tuple[Array, Array]]:
+    """The blocks of arrays that lie otherwise, or overlap: copied into buffers and back."""
+    with np.nditer(
+        [x, out],
+        flags=["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
+        op_flags=_OPERANDS,  # type: ignore[arg-type]  # NumPy's stubs misspell "contig"
+        buffersize=BLOCK,
+    ) as blocks:
+        yield from blocks
+
+
 def _refuse_mismatch(x: Array, out: Array) -> None:
-    if x.dtype not in (np.float32, np.float64) or out.dtype != x.dtype:
+    if x.dtype not in _DTYPES or out.dtype != x.dtype:
         raise TypeError(
             f"x and out share a dtype, float32 or float64; got {x.dtype} and {out.dtype}"
         )

@@ -12,18 +12,22 @@ roundings that go either way, `width / 4` for sums of like terms, whose rounding
 widths up to a few hundred a stage disturbed by a thousandth breaks the identities that name it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
 
+from compute import _identity_measures as measures
 from compute import _identity_routes as routes
+from compute import _identity_sums as sums
 from compute import stages
 from compute._identity_measures import Measured, Operands
 from compute.block_weights import BlockWeights
 from compute.config import ModelConfig
 from compute.types import Array, Bools
 from compute.weights import ModelWeights
+
+_NOT_FINITE = "a stage is not finite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,25 +67,107 @@ class Evidence:
 
 def check(evidence: Evidence) -> Iterator[Identity]:
     """Every identity of the config, in order of computation, each made when it is asked for."""
-    config = evidence.config
+    for prefix, route in _every(evidence.config):
+        yield _one(prefix, route, evidence)
+
+
+class Checks:
+    """The same identities, of a run whose stages come one by one and are let go.
+
+    Those of a block are checked when all of it has come, those of a stack are summed up on the
+    way. `evidence.whole` has what is there at the moment; kept: full names of all that comes whole.
+    """
+
+    def __init__(self, evidence: Evidence, kept: Set[str]) -> None:
+        self._evidence = evidence
+        self._found: dict[str, Identity] = {}
+        self._running: list[_Running] = []
+        for prefix, route in _every(evidence.config):
+            reason = _why_not(prefix, route, evidence, kept)
+            if reason is not None:
+                self._add(_unchecked(prefix + route.name, route.formula, reason))
+            elif stages.layer_of(prefix) is None:
+                self._running.append(_Running(prefix, route, evidence.check))
+
+    def take(self, name: str, values: Array) -> None:
+        """A stage that has come, whole."""
+        for running in self._running:
+            identity = running.take(name, values)
+            if identity is not None:
+                self._add(identity)
+
+    def close(self, prefix: str) -> None:
+        """Check a block (`blocks.3.`) whose stages are all there."""
+        config = self._evidence.config
+        own = (config.encoder if stages.stack_of(prefix) else None) or config
+        for route in routes.in_block(own):
+            if prefix + route.name not in self._found:
+                self._add(_one(prefix, route, self._evidence))
+
+    def all(self) -> list[Identity]:
+        """Every identity, once all stages have come; in order of computation."""
+        every = _every(self._evidence.config)
+        return [self._found[prefix + route.name] for prefix, route in every]
+
+    def _add(self, identity: Identity) -> None:
+        self._found[identity.name] = identity
+
+
+class _Running:
+    """An addition whose terms come one by one, each let go once it is added."""
+
+    def __init__(self, prefix: str, route: routes.Route, check: Callable[[], None]) -> None:
+        self._name, self._formula = prefix + route.name, route.formula
+        *self._terms, self._total = _needed(prefix, route)
+        self._width = len(self._terms)
+        self._check = check
+        self._early: dict[str, Array] = {}
+        self._sum = sums.Sum()
+        self._finite = True
+
+    def take(self, name: str, values: Array) -> Identity | None:
+        """Add a stage that is a term; with the total, which comes last, the identity."""
+        if name in self._terms:
+            self._early[name] = values
+            self._add()
+        return self._judged(values) if name == self._total else None
+
+    def _add(self) -> None:
+        """Add what has come up to the first term that has not: their order decides the bits."""
+        while self._terms and self._terms[0] in self._early:
+            name = self._terms.pop(0)
+            term = self._early.pop(name)
+            self._finite = self._finite and _finite(name, term)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._sum.add(term)
+
+    def _judged(self, total: Array) -> Identity:
+        if not (self._finite and _finite(self._total, total)):
+            return _unchecked(self._name, self._formula, _NOT_FINITE)
+        blocks = measures.row_blocks(total, self._check)
+        with np.errstate(over="ignore", invalid="ignore"):
+            measured = sums.against(total, blocks, self._sum.rows, self._width)
+        return _judged(self._name, self._formula, measured, total.dtype)
+
+
+def _every(config: ModelConfig) -> Iterator[tuple[str, routes.Route]]:
+    """(what the names of its stages begin with, identity): of the encoder, then of the stack."""
     if config.encoder is not None:
-        yield from _of_stack(stages.ENCODER, config.encoder, evidence)
-    yield from _of_stack("", config, evidence)
+        yield from _of_stack(stages.ENCODER, config.encoder)
+    yield from _of_stack("", config)
 
 
-def _of_stack(stack: str, config: ModelConfig, evidence: Evidence) -> Iterator[Identity]:
-    yield _one(stack, routes.embedding(config), evidence)
+def _of_stack(stack: str, config: ModelConfig) -> Iterator[tuple[str, routes.Route]]:
+    yield stack, routes.embedding(config)
     for layer in range(config.n_layers):
         for route in routes.in_block(config):
-            yield _one(f"{stack}blocks.{layer}.", route, evidence)
-    yield _one(stack, routes.expansion(config), evidence)
+            yield f"{stack}blocks.{layer}.", route
+    yield stack, routes.expansion(config)
 
 
 def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
-    name = prefix + route.name
-    needed = [prefix + stage for stage in (*route.stages, *route.sized_by)]
-    through = [prefix + stage for stage in route.through]
-    reason = route.absent or _missing(needed, through, evidence)
+    name, needed = prefix + route.name, _needed(prefix, route)
+    reason = _why_not(prefix, route, evidence, evidence.whole.keys())
     if reason is not None:
         return _unchecked(name, route.formula, reason)
     operands = Operands(
@@ -91,12 +177,14 @@ def _one(prefix: str, route: routes.Route, evidence: Evidence) -> Identity:
         evidence.check,
     )
     if not all(_finite(stage, evidence.whole[stage]) for stage in needed):
-        return _unchecked(name, route.formula, "a stage is not finite")
+        return _unchecked(name, route.formula, _NOT_FINITE)
     with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers: said below
         measured = route.measure(operands)
-    if not np.isfinite(measured.scale):
-        return _unchecked(name, route.formula, "the terms are too large to be squared")
     return _judged(name, route.formula, measured, operands.values[0].dtype)
+
+
+def _needed(prefix: str, route: routes.Route) -> list[str]:
+    return [prefix + stage for stage in (*route.stages, *route.sized_by)]
 
 
 def _block_of(prefix: str, weights: ModelWeights) -> BlockWeights | None:
@@ -106,16 +194,20 @@ def _block_of(prefix: str, weights: ModelWeights) -> BlockWeights | None:
     return None if layer is None or stack is None else stack.blocks[layer]
 
 
-def _missing(needed: list[str], through: list[str], evidence: Evidence) -> str | None:
+def _why_not(prefix: str, route: routes.Route, evidence: Evidence, there: Set[str]) -> str | None:
+    """Why an identity cannot be checked with the stages that are there, or None."""
+    if route.absent is not None:
+        return route.absent
+    needed = _needed(prefix, route)
     for name in needed:
         absent = evidence.absence(name)
         if absent is not None:
             return f"not applicable: {absent}"
-    touched = dict.fromkeys([*needed, *through])
+    touched = dict.fromkeys([*needed, *(prefix + stage for stage in route.through)])
     changed = [name for name in touched if name in evidence.patched]
     if changed:
         return f"patched: {', '.join(changed[:3])}"
-    lacking = [name for name in needed if name not in evidence.whole]
+    lacking = [name for name in needed if name not in there]
     if not lacking:
         return None
     cut = [name for name in lacking if name in evidence.sliced]
@@ -144,6 +236,8 @@ def _unchecked(name: str, formula: str, reason: str) -> Identity:
 
 
 def _judged(name: str, formula: str, measured: Measured, dtype: np.dtype[np.floating]) -> Identity:
+    if not np.isfinite(measured.scale):
+        return _unchecked(name, formula, "the terms are too large to be squared")
     right = measured.right_norm
     return Identity(
         name=name,

@@ -68,7 +68,7 @@ def of_memory(memory: Inputs | None) -> Bools | None:
 
 def without_keys(config: ModelConfig, inputs: Inputs) -> dict[str, Bools]:
     """Pattern's full name -> its queries with no allowed key, (n) or (b, 1, n), of each pattern
-    that anything is masked in: in blocks, in cross-attention, in the encoder's blocks."""
+    that a given mask may leave some: in blocks, in cross-attention, in the encoder's blocks."""
     found = {f"blocks.{at}.attn.pattern": rows for at, rows in _in_stack(config, inputs)}
     memory = inputs.memory
     if config.cross_attention and memory is not None:
@@ -84,12 +84,19 @@ def without_keys(config: ModelConfig, inputs: Inputs) -> dict[str, Bools]:
 
 def _in_stack(config: ModelConfig, inputs: Inputs) -> Iterator[tuple[int, Bools | None]]:
     """Each block's queries with no allowed key; the pairs of one window at a time."""
+    if _is_seen_by_all(inputs):
+        return
     made: dict[int | None, Bools | None] = {}
     for layer in range(config.n_layers):
         attention = block_config(config, layer).attention
         if attention.window not in made:
             made[attention.window] = fully_masked(for_inputs(attention, inputs))
         yield layer, made[attention.window]
+
+
+def _is_seen_by_all(inputs: Inputs) -> bool:
+    """No mask is given: a query may attend to itself at least, whatever the config's rules are."""
+    return inputs.attention_mask is None and keys_of(inputs) is None
 
 
 def _for_each_query(pairs: Bools, positions: int) -> Bools:
@@ -118,7 +125,8 @@ def _either(x: Bools, y: Bools) -> Bools:
 
 
 def _causal(positions: int, past: int) -> Bools:
-    return ~np.tri(positions, past + positions, past, dtype=np.bool_)
+    keys = np.arange(past + positions, dtype=np.int32)
+    return np.greater(keys, keys[past:, None])
 
 
 def _outside(positions: int, past: int, window: int | None) -> Bools | None:

@@ -1,7 +1,7 @@
 """A stack of blocks, with the embedding below and the readout above; and an encoder beside it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -13,7 +13,7 @@ from compute.block import Block, block_for
 from compute.config import ModelConfig, reads_out
 from compute.driver import prefixed
 from compute.norms import NORMS, Norm
-from compute.setting import recall_for, settings_for
+from compute.setting import settings_for
 from compute.tensors import ENCODER
 from compute.types import Array, Equations, Inputs, Ints
 from compute.weights import ModelWeights, StackWeights
@@ -117,11 +117,9 @@ def blocks_from(
 ) -> Equations:
     """X^(l+1) = block_l(X^(l)) from l = first on; LN(X^(N)): X^(first) (..., n, d) -> same."""
     stream = X
-    settings = settings_for(parts.config, inputs, own)
+    settings = settings_for(parts.config, inputs, own, memory)
     for layer, setting in islice(enumerate(settings), first, None):
-        recall = recall_for(inputs.past, layer, own.dtype)
-        here = replace(setting, memory=memory, recall=recall)
-        block = parts.block(stream, own.blocks[layer], here)
+        block = parts.block(stream, own.blocks[layer], setting)
         stream = yield from prefixed(f"blocks.{layer}.", block)
     return (yield from parts.final_norm("final_norm", stream, own.final_norm))
 

@@ -19,7 +19,7 @@ def layer_norm(name: str, x: Array, w: NormWeights) -> Equations:
     """(x - mean) / sqrt(var + eps) · gain + bias: (..., d) -> (..., d). Ba et al. 2016, eq. 4."""
     centred = ops.centre(x)
     scale = yield f"{name}.scale", ops.root_mean_square(centred, w.eps)
-    normalized = yield f"{name}.normalized", np.divide(centred, scale, out=centred)
+    normalized = yield f"{name}.normalized", ops.divide_rows(centred, scale)
     return (yield f"{name}.out", ops.scale_rows(normalized, w.gain, w.bias))
 
 

@@ -1,6 +1,6 @@
 """What a request asks to see, resolved against this model: which stages, whole or sliced."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -50,6 +50,11 @@ class Scene:
     tokens: bool
     lengths: Mapping[str, int]
     memory_tokens: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other scenes."""
+        return self.config, self.tokens, self.memory_tokens, *self.lengths.items()
 
     def absence(self, name: str) -> str | None:
         """Why the stage of a full name does not exist here, or None."""

@@ -1,7 +1,10 @@
 """One traced run: from a config, weights, an input and a selection to the stages asked for."""
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +17,9 @@ from compute.model import model
 from compute.selection import Selection, Wanted
 from compute.types import Array, Bools, Inputs
 from compute.weights import ModelWeights
+
+Waiting = tuple[Wanted, tuple[str, ...]]
+"""A stage of the answer and the primary stages it is made of."""
 
 
 def _never() -> None:
@@ -36,49 +42,61 @@ class Run:
     also: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """A stage of the answer: what was wanted and its values, sliced as asked."""
 
     wanted: Wanted
     values: Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """A finished run: the stages in the order they were computed, and all that was kept whole.
 
-    fully_masked: of each pattern that anything is masked in, by full name, the queries with no
-    allowed key, (n) or (b, 1, n). also: the stages kept beside the answer's.
+    also: the stages kept beside the answer's.
     """
 
     run: Run
     made: tuple[Made, ...]
     whole: Mapping[str, Array]
-    fully_masked: Mapping[str, Bools]
     also: Mapping[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def fully_masked(self) -> Mapping[str, Bools]:
+        """Of each pattern that anything is masked in, by full name, the queries with no allowed
+        key, (n) or (b, 1, n)."""
+        return masks.without_keys(self.run.config, self.run.inputs)
 
 
 def trace(run: Run) -> Trace:
     """Run the equations up to the last stage needed; derive and slice what was asked for."""
-    waiting = _by_source(run)
+    waiting = by_source(run)
     whole: dict[str, Array] = {}
     also: dict[str, Array] = {}
     made: list[Made] = []
-    for name, values in _kept(run):
-        (whole if name in waiting else also)[name] = values
+    for name, values in kept_of(run, waiting.keys() | run.also):
+        if name in run.also:
+            also[name] = values
+        if name in waiting:
+            whole[name] = values
         for wanted, sources in waiting.get(name, ()):
-            if all(source in whole for source in sources):
-                made.append(_made(run, wanted, tuple(whole[source] for source in sources)))
-    also.update((name, whole[name]) for name in run.also if name in whole)
-    whole.update((m.wanted.name, m.values) for m in made if _is_whole_and_derived(m.wanted))
-    return Trace(run, tuple(made), whole, masks.without_keys(run.config, run.inputs), also)
+            if wanted.name == name and not wanted.where:
+                made.append(Made(wanted, values))
+            elif all(source in whole for source in sources):
+                made.append(made_from(run, wanted, tuple(whole[source] for source in sources)))
+                whole |= _whole_if_derived(made[-1])
+    return Trace(run, tuple(made), whole, also)
 
 
 def identities_of(traced: Trace) -> list[Identity]:
     """Every identity of the run's config, checked where its stages were kept whole."""
+    return list(identities.check(evidence_of(traced)))
+
+
+def evidence_of(traced: Trace) -> Evidence:
+    """What there is of a run to check its identities with."""
     run = traced.run
-    evidence = Evidence(
+    return Evidence(
         config=run.config,
         absence=selection.scene_for(run.config, run.inputs).absence,
         whole=traced.whole,
@@ -88,18 +106,17 @@ def identities_of(traced: Trace) -> list[Identity]:
         fully_masked=traced.fully_masked,
         check=run.check,
     )
-    return list(identities.check(evidence))
 
 
-def _kept(run: Run) -> Iterator[tuple[str, Array]]:
-    equations = driver.checked(model(run.config, run.weights, run.inputs), run.check)
-    keep = selection.kept_stages(run.selection, run.config) | run.also
-    return driver.stream(equations, keep, run.patches)
+def kept_of(run: Run, keep: AbstractSet[str]) -> Iterator[tuple[str, Array]]:
+    """The stages to keep, each as soon as it is computed, up to the last."""
+    equations = model(run.config, run.weights, run.inputs)
+    return driver.stream(equations, keep, run.patches, run.check)
 
 
-def _by_source(run: Run) -> Mapping[str, list[tuple[Wanted, tuple[str, ...]]]]:
+def by_source(run: Run) -> Mapping[str, list[Waiting]]:
     """Primary stage -> the wanted stages made of it, each with all its sources."""
-    waiting: dict[str, list[tuple[Wanted, tuple[str, ...]]]] = {}
+    waiting: dict[str, list[Waiting]] = {}
     for wanted in run.selection.wanted:
         sources = selection.sources(wanted, run.config)
         for source in sources:
@@ -107,7 +124,8 @@ def _by_source(run: Run) -> Mapping[str, list[tuple[Wanted, tuple[str, ...]]]]:
     return waiting
 
 
-def _made(run: Run, wanted: Wanted, sources: tuple[Array, ...]) -> Made:
+def made_from(run: Run, wanted: Wanted, sources: tuple[Array, ...]) -> Made:
+    """A stage of the answer, from the whole stages it is made of."""
     stage = wanted.stage
     if not stage.derived:
         return Made(wanted, frozen(derived.cut(sources[0], stage.axes, wanted.where)))
@@ -125,5 +143,7 @@ def _heads_of(name: str, weights: ModelWeights) -> derived.Weights:
     return block.cross if stages.local_name(name).startswith("cross.") else block.attention
 
 
-def _is_whole_and_derived(wanted: Wanted) -> bool:
-    return wanted.stage.derived and not wanted.where
+def _whole_if_derived(made: Made) -> Mapping[str, Array]:
+    """A derived stage that was made whole, by its name; nothing else."""
+    wanted = made.wanted
+    return {} if wanted.where or not wanted.stage.derived else {wanted.name: made.values}

@@ -54,6 +54,12 @@ class StackWeights:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self.dtype: DType = bench.dtype
+        self._counted = (0, 0)
+
+    def parts(self) -> int:
+        """How many parts were fetched so far."""
+        blocks = vars(self).get("blocks")
+        return len(vars(self)) + (0 if blocks is None else len(blocks.made()))
 
     @cached_property
     def W_pos(self) -> Array:
@@ -92,8 +98,13 @@ class ModelWeights(StackWeights):
     b_mlm (p), mlm_norm, W_U (d, V), b_U (V)."""
 
     def held_bytes(self) -> int:
-        """Bytes of the parts that were fetched so far."""
-        return sum(owner.nbytes for owner in {id(x): x for x in _owners(self)}.values())
+        """Bytes of the parts that were fetched so far; counted again where there are more."""
+        encoder = vars(self).get("encoder")
+        parts = self.parts() + (0 if encoder is None else encoder.parts())
+        if self._counted[0] != parts:
+            owners = {id(x): x for x in _owners(self)}.values()
+            self._counted = (parts, sum(owner.nbytes for owner in owners))
+        return self._counted[1]
 
     @cached_property
     def W_E(self) -> Array:

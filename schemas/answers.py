@@ -21,6 +21,17 @@ Numbers = list[Entry] | Rank2 | Rank3 | Rank4 | list[Rank4]
 """Nested lists of numbers, as deep as the tensor has axes (spelled out: not all tools that make
 types from this can follow a type that names itself)."""
 
+
+class PackedAnswer(TypedDict):
+    """A list of numbers where base64 was asked: the bytes, as a request takes them too."""
+
+    dtype: Annotated[DType, Field(description="What the bytes are: little-endian, in row order.")]
+    shape: Annotated[list[int], Field(description="Length of each axis.")]
+    data: Annotated[str, Field(description="Base64, padded with =.")]
+
+
+Row = list[Entry] | PackedAnswer
+Matrix = Rank2 | PackedAnswer
 Whole = list[int] | list[list[int]]
 Flags = list[bool] | list[list[bool]]
 Pieces = list[str | None] | list[list[str | None]]
@@ -41,11 +52,11 @@ Nonfinite = TypedDict(
 class Summary(TypedDict):
     """Measures of each row over its finite entries: nested like the tensor, less its last axis."""
 
-    norm: Annotated[Numbers, Field(description="Square root of the sum of squares.")]
-    rms: Annotated[Numbers, Field(description="Square root of the mean of squares.")]
-    mean: Annotated[Numbers, Field(description="Mean.")]
-    min: Annotated[Numbers, Field(description="Least entry.")]
-    max: Annotated[Numbers, Field(description="Largest entry.")]
+    norm: Annotated[Numbers | PackedAnswer, Field(description="Square root of the sum of squares.")]
+    rms: Annotated[Numbers | PackedAnswer, Field(description="Square root of the mean of squares.")]
+    mean: Annotated[Numbers | PackedAnswer, Field(description="Mean.")]
+    min: Annotated[Numbers | PackedAnswer, Field(description="Least entry.")]
+    max: Annotated[Numbers | PackedAnswer, Field(description="Largest entry.")]
 
 
 class TensorAnswer(TypedDict):
@@ -61,17 +72,25 @@ class TensorAnswer(TypedDict):
     index: NotRequired[
         Annotated[dict[str, list[int]], Field(description="Sliced axes: which entries these are.")]
     ]
+    rounded: NotRequired[
+        Annotated[int, Field(description="Significant digits of the data, if asked for.")]
+    ]
     data: NotRequired[
         Annotated[
-            Numbers,
-            Field(description="Nested lists of numbers; null where there is no finite number."),
+            Numbers | str,
+            Field(
+                description="Nested lists of numbers, null where there is no finite number; or "
+                "base64 of their little-endian bytes in row order, where that was asked."
+            ),
         ]
     ]
     summary: NotRequired[Annotated[Summary, Field(description="In the place of data, if asked.")]]
     nonfinite: NotRequired[
         Annotated[
             Literal["-inf"] | Nonfinite,
-            Field(description='"-inf": every null is -inf, a masked score. Absent: no nulls.'),
+            Field(
+                description='"-inf": all that are not finite are -inf, masked scores. Absent: none.'
+            ),
         ]
     ]
 
@@ -180,7 +199,13 @@ class CostAnswer(TypedDict):
     """What the run cost, known before it ran."""
 
     parameters: Annotated[int, Field(description="Numbers the model holds.")]
-    flops: Annotated[int, Field(description="2 for each multiply-add of a matrix product.")]
+    flops: Annotated[
+        int,
+        Field(
+            description="2 for each multiply-add of a matrix product, up to the last stage that "
+            "is needed; attention's of all pairs, masked or not."
+        ),
+    ]
     elements: Annotated[
         int,
         Field(description="Numbers in `tensors`; and in `before` and `delta`, where those are."),

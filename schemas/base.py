@@ -23,14 +23,21 @@ _MOST_INDICES = 8192
 _MOST_NEAR, _LIKENESS = 3, 0.6
 _UNKNOWN_KEYS = 16  # are told one by one
 
-Name = Annotated[str, Field(min_length=1, max_length=128)]
+LONGEST_NAME = 128
+"""Characters."""
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Asked(BaseModel):
     """Part of a request: no unknown keys, no coercion, no change after."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
     )
 
     @model_validator(mode="before")

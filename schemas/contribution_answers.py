@@ -5,7 +5,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.answers import Entry, InputAnswer, ModelAnswer
+from schemas.answers import Entry, InputAnswer, ModelAnswer, Row
 from schemas.contributions import NormScale, Split
 
 
@@ -27,7 +27,7 @@ class StateAnswer(TypedDict):
         Entry,
         Field(description="Its dot product with the direction; null without one, and in a lens."),
     ]
-    vector: NotRequired[Annotated[list[Entry], Field(description="Itself, if asked.")]]
+    vector: NotRequired[Annotated[Row, Field(description="Itself, if asked.")]]
 
 
 class PartAnswer(TypedDict):
@@ -59,7 +59,7 @@ class PartAnswer(TypedDict):
             "In a lens: what the value changes by as the part is added."
         ),
     ]
-    vector: NotRequired[Annotated[list[Entry], Field(description="The part itself, if asked.")]]
+    vector: NotRequired[Annotated[Row, Field(description="The part itself, if asked.")]]
 
 
 class SumAnswer(TypedDict):

@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from compute.types import DType
 from schemas.base import Asked, Indices, Name, exactly_one
+from schemas.form import Formed
 from schemas.inputs import InputAsked
 from schemas.measures import Vector
 from schemas.model import ModelAsked
@@ -43,7 +44,7 @@ class DirectionAsked(Asked):
         return self
 
 
-class ContributionsRequest(Asked):
+class ContributionsRequest(Formed):
     """POST /v1/contributions: what wrote a state, part by part, and what each gives a logit."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")

@@ -12,6 +12,7 @@ from compute.types import Array, DType, Selected
 from schemas.answers import SHA256
 from schemas.base import Asked, at_most
 from schemas.faulty import refuse
+from schemas.form import Formed
 from schemas.inputs import InputAsked
 from schemas.model import ModelAsked
 from schemas.nested import NUMBERS
@@ -67,7 +68,7 @@ class CacheAsked(Asked):
         return typed
 
 
-class DecodeRequest(Asked):
+class DecodeRequest(Formed):
     """POST /v1/decode: run rows after those of a cache, and let the model go on."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")

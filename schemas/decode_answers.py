@@ -10,10 +10,12 @@ from schemas.answers import (
     Entry,
     Flags,
     InputAnswer,
+    Matrix,
     ModelAnswer,
-    Rank2,
+    PackedAnswer,
     Rank3,
     Rank4,
+    Row,
     Sha256,
     TensorAnswer,
     Whole,
@@ -47,7 +49,7 @@ class StepAnswer(TypedDict):
         Field(description="What may follow it, the likeliest first; null without a readout."),
     ]
     logits: Annotated[
-        list[Entry] | Rank2 | None,
+        Row | Matrix | None,
         Field(description="After it, one a token; null without a readout or where turned off."),
     ]
     tensors: Annotated[
@@ -56,20 +58,12 @@ class StepAnswer(TypedDict):
     ]
 
 
-class PackedHeads(TypedDict):
-    """Keys or values as the base64 of their bytes: in row order, little-endian."""
-
-    dtype: Annotated[DType, Field(description="What the bytes are.")]
-    shape: Annotated[list[int], Field(description="The length of each axis.")]
-    data: Annotated[str, Field(description="The bytes, padded with =.")]
-
-
 class CacheAnswer(Answered):
     """All rows so far, to be sent before the next ones. Beside these keys, attn.k and attn.v of
     every block by full name, before qk-norm and rotation."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, PackedHeads | Rank3 | Rank4] = Field(init=False)
+    __pydantic_extra__: dict[str, PackedAnswer | Rank3 | Rank4] = Field(init=False)
 
     digest: Sha256 = Field(description="Of the model, as in `model`.")
     dtype: DType = Field(description="The arithmetic.")

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from compute.types import DType, Selected
-from schemas.base import Asked, Name, exactly_one
+from schemas.base import Name, exactly_one
+from schemas.form import Formed
 from schemas.inputs import InputAsked
 from schemas.measures import Index, MeasureAsked
 from schemas.model import ModelAsked
@@ -19,7 +20,7 @@ PARTS: tuple[Part, ...] = (*SHOWN, "identity_part", "factors")
 _OF_A_PAIR = ("by", "position", "source", "batch", "ask")
 
 
-class JacobianRequest(Asked):
+class JacobianRequest(Formed):
     """POST /v1/jacobian: exact derivatives of a run."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")

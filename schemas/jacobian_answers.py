@@ -6,7 +6,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from compute.types import DType
-from schemas.answers import CostAnswer, Entry, InputAnswer, ModelAnswer, Nonfinite, Numbers, Rank2
+from schemas.answers import (
+    CostAnswer,
+    Entry,
+    InputAnswer,
+    Matrix,
+    ModelAnswer,
+    Nonfinite,
+    Numbers,
+    Row,
+)
 
 
 class NormsAnswer(TypedDict):
@@ -19,9 +28,9 @@ class NormsAnswer(TypedDict):
 class MapAnswer(TypedDict):
     """A matrix of derivatives, shown as asked; null where not asked."""
 
-    matrix: Annotated[Rank2 | None, Field(description="Row i, column j: ∂ output i / ∂ input j.")]
+    matrix: Annotated[Matrix | None, Field(description="Row i, column j: ∂ output i / ∂ input j.")]
     singular_values: Annotated[
-        list[Entry] | None, Field(description="Largest first; of a matrix that is not finite null.")
+        Row | None, Field(description="Largest first; of a matrix that is not finite null.")
     ]
     norms: Annotated[NormsAnswer | None, Field(description="Its sizes.")]
 
@@ -78,8 +87,15 @@ class DerivedTensor(TypedDict):
     index: NotRequired[
         Annotated[dict[str, list[int]], Field(description="Sliced axes: which entries these are.")]
     ]
+    rounded: NotRequired[
+        Annotated[int, Field(description="Significant digits of the data, if asked for.")]
+    ]
     data: Annotated[
-        Numbers, Field(description="Nested lists of numbers; null where one is not finite.")
+        Numbers | str,
+        Field(
+            description="Nested lists of numbers, null where one is not finite; or base64 of their "
+            "little-endian bytes in row order, where that was asked."
+        ),
     ]
     nonfinite: NotRequired[
         Annotated[

@@ -73,9 +73,11 @@ class ModelAsked(Asked):
 
     def to_compute(self, stored: ModelConfig | None) -> ModelConfig:
         """The config resolved; `stored`: the named model's, itself where nothing of it changes."""
+        if self.config is None and stored is not None:
+            return stored
         base = self._base(stored)
         if self.config is None:
-            return stored or cast(ConfigAsked, base).to_compute()
+            return cast(ConfigAsked, base).to_compute()
         if base is None:
             return self.config.to_compute()
         made = self._changed(base, self.config)
@@ -93,7 +95,7 @@ class ModelAsked(Asked):
 
     def overridden(self, stored: ModelConfig | None) -> list[str]:
         """The fields of a preset's or a stored model's config that the request says otherwise."""
-        base = self._base(stored)
+        base = None if self.config is None else self._base(stored)
         if base is None or self.config is None:
             return []
         return list(overrides.changed(base, self.config))

@@ -1,9 +1,12 @@
 """Nested lists as arrays: strict about element types, every fault located inside.
 
-Lists that are right cost a scan of their types. What is wrong is looked for only then, row by
-row, and no further than somebody reads.
+Lists that are right are copied, row by row, and little else: `array` of the standard library
+takes no text and no null for a number, and true, which it takes for 1, is looked for only where a
+row holds a 0 or a 1. What is wrong is looked for only then, row by row, and no further than
+somebody reads.
 """
 
+from array import array as packed_array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,7 +25,8 @@ LARGEST = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the elements of a tensor are: their exact types, in a word, and the array's dtype.
+    """What the elements of a tensor are: their exact types, in a word, the array's dtype, and how
+    the module `array` calls that.
 
     Types are exact: true is no number, and a number in quotes is none either.
     """
@@ -30,11 +34,12 @@ class Kind:
     types: tuple[type, ...]
     word: str
     dtype: type[np.generic]
+    code: str
 
 
-NUMBERS = Kind((float, int), "number", np.float64)
-WHOLE_NUMBERS = Kind((int,), "whole number", np.int64)
-BOOLEANS = Kind((bool,), "true or false", np.bool_)
+NUMBERS = Kind((float, int), "number", np.float64, "d")
+WHOLE_NUMBERS = Kind((int,), "whole number", np.int64, "q")
+BOOLEANS = Kind((bool,), "true or false", np.bool_, "b")
 
 
 def array(raw: object, kind: Kind, ranks: range) -> Array:
@@ -44,8 +49,8 @@ def array(raw: object, kind: Kind, ranks: range) -> Array:
     """
     shape = _shape(raw, ranks)
     refuse(_rank_faults(raw, shape, ranks))
-    flat = _flat(raw, shape)
-    values = None if flat is None or not set(map(type, flat)) <= {*kind.types} else _in(kind, flat)
+    rows = _rows(raw, shape)
+    values = None if rows is None else _in(kind, rows)
     if values is None:
         refuse(_faults(raw, kind, shape, ()))
         raise AssertionError("a tensor that is no array has a fault")
@@ -67,26 +72,47 @@ def _lengths(raw: object, most: int, looked_at: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _flat(raw: object, shape: Sequence[int]) -> list[Any] | None:
-    """The elements in row order; None where a list is empty or differs from the first."""
+def _rows(raw: object, shape: Sequence[int]) -> list[list[Any]] | None:
+    """The innermost lists in order; None where a list is empty or differs from the first."""
+    if not shape:
+        return [[raw]]
     level = [raw]
-    for length in shape:
-        alike = set(map(type, level)) == {list} and set(map(len, level)) == {length}  # type: ignore[arg-type]
-        if not alike or not length:
+    for depth, length in enumerate(shape):
+        if set(map(type, level)) != {list} or set(map(len, level)) != {length} or not length:  # type: ignore[arg-type]
             return None
-        level = list(chain.from_iterable(level))  # type: ignore[arg-type]
-    return level
+        if depth < len(shape) - 1:
+            level = list(chain.from_iterable(level))  # type: ignore[arg-type]
+    return level  # type: ignore[return-value]
 
 
-def _in(kind: Kind, flat: list[Any]) -> Array | None:
-    """(count,) of the kind's dtype; None where an element is out of its range."""
+def _in(kind: Kind, rows: list[list[Any]]) -> Array | None:
+    """(count,) of the kind's dtype; None where an element is not of it, or out of its range."""
+    held = packed_array(kind.code)
     try:
-        values: Array = np.array(flat, kind.dtype)
-    except OverflowError:
+        for row in rows:
+            held.fromlist(row)
+    except (TypeError, OverflowError):
         return None
-    if kind is WHOLE_NUMBERS:
-        return values if ((values >= 0) & (values <= LARGEST)).all() else None
-    return values if np.isfinite(values).all() else None
+    values: Array = np.frombuffer(held, kind.dtype)
+    return values if _in_range(kind, values) and _of_types(kind, rows, values) else None
+
+
+def _in_range(kind: Kind, values: Array) -> bool:
+    if kind is NUMBERS:
+        return bool(np.isfinite(values).all())
+    return kind is BOOLEANS or bool(((values >= 0) & (values <= LARGEST)).all())
+
+
+def _of_types(kind: Kind, rows: list[list[Any]], values: Array) -> bool:
+    """Whether no true or false stands among numbers, and nothing else among those."""
+    types = {*kind.types}
+    if kind is BOOLEANS:
+        return all(set(map(type, row)) == types for row in rows)
+    alike = (values == 0) | (values == 1)
+    if not alike.any():
+        return True
+    held = np.flatnonzero(alike.reshape(len(rows), -1).any(axis=1)).tolist()
+    return all(set(map(type, rows[at])) <= types for at in held)
 
 
 def _rank_faults(raw: object, shape: Sequence[int], ranks: range) -> Iterator[Fault]:
@@ -119,7 +145,7 @@ def _faults(raw: object, kind: Kind, shape: Sequence[int], place: Place) -> Iter
 
 def _suspects(row: list[Any], kind: Kind) -> Iterator[int]:
     """Where a row may hold what is not of the kind."""
-    if set(map(type, row)) <= {*kind.types} and _in(kind, row) is not None:
+    if _in(kind, [row]) is not None:
         return iter(())
     types, limit = kind.types, 0 if kind is WHOLE_NUMBERS else -LARGEST
     return (at for at, e in enumerate(row) if type(e) not in types or not limit <= e <= LARGEST)

@@ -11,6 +11,7 @@ from compute.config import Pairing, PositionConfig
 from schemas.base import Asked, exactly_one
 from schemas.bounds import Multiplier, Size, Theta
 from schemas.config import ConfigAsked
+from schemas.form import Formed
 from schemas.model import ModelAsked
 from schemas.nested import NUMBERS
 from schemas.positions import PositionAsked, RopeScalingAsked
@@ -77,7 +78,7 @@ class RopeSpectrumAsked(Asked):
         return config.to_compute().position
 
 
-class RopeRequest(Asked):
+class RopeRequest(Formed):
     """POST /v1/rope: turn a query and a key to positions, and show angles and dot products."""
 
     positions: Annotated[list[Position], Field(min_length=1, max_length=MOST_POSITIONS)] = Field(

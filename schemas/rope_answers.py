@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.answers import Entry, Rank2
+from schemas.answers import Entry, Matrix, PackedAnswer
 from schemas.resolved import PositionAnswer
 
 TwoCoordinates = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -22,9 +22,10 @@ class RopePairAnswer(TypedDict):
         Entry, Field(description="Positions in a whole turn, 2π / frequency; null: it is still.")
     ]
     angles_degrees: Annotated[
-        list[float], Field(description="Position · degrees a position, not reduced to one turn.")
+        list[float] | PackedAnswer,
+        Field(description="Position · degrees a position, not reduced to one turn."),
     ]
-    angles_radians: Annotated[list[float], Field(description="The same in radians.")]
+    angles_radians: Annotated[list[float] | PackedAnswer, Field(description="The same in radians.")]
     between_degrees: Annotated[
         float | None, Field(description="Of two positions: first angle less second; else null.")
     ]
@@ -48,8 +49,8 @@ class RopeSpectrumAnswer(TypedDict):
 class RopeVectorsAnswer(TypedDict):
     """The two vectors as turned, a row for each position."""
 
-    query: Annotated[Rank2, Field(description="(position, coordinate).")]
-    key: Annotated[Rank2, Field(description="(position, coordinate).")]
+    query: Annotated[Matrix, Field(description="(position, coordinate).")]
+    key: Annotated[Matrix, Field(description="(position, coordinate).")]
 
 
 class RopeGridAnswer(TypedDict):
@@ -57,9 +58,10 @@ class RopeGridAnswer(TypedDict):
 
     relative: Annotated[list[list[int]], Field(description="Row's position less column's.")]
     between_degrees: Annotated[
-        list[list[float]] | None, Field(description="Row's angle less column's; null: many pairs.")
+        list[list[float]] | PackedAnswer | None,
+        Field(description="Row's angle less column's; null: many pairs."),
     ]
-    dots: Annotated[Rank2, Field(description="Query at the row's position times key.")]
+    dots: Annotated[Matrix, Field(description="Query at the row's position times key.")]
 
 
 class RopeAnswer(TypedDict):
@@ -67,13 +69,15 @@ class RopeAnswer(TypedDict):
 
     positions: Annotated[list[int], Field(description="As asked.")]
     angles_degrees: Annotated[
-        list[float] | None,
+        list[float] | PackedAnswer | None,
         Field(
             description="Of a pair: position · degrees a position, not reduced to one turn. null "
             "for a spectrum, whose pairs have their own."
         ),
     ]
-    angles_radians: Annotated[list[float] | None, Field(description="The same in radians.")]
+    angles_radians: Annotated[
+        list[float] | PackedAnswer | None, Field(description="The same in radians.")
+    ]
     relative: Annotated[
         int | None, Field(description="Of two positions: first less second; else null.")
     ]

@@ -1,13 +1,19 @@
 """A stage as asked for: its name alone, or with slices or a summary."""
 
+from functools import lru_cache
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from compute.types import Selected
-from schemas.base import Asked, Indices, Name
+from schemas.base import LONGEST_NAME, Asked, Indices, Name
 
 
 class SelectedAsked(Asked):
@@ -37,15 +43,30 @@ class SelectedAsked(Asked):
         description="norm, rms, mean, min and max of each row in the place of its numbers.",
     )
 
+    @property
+    def is_a_name(self) -> bool:
+        """The stage is asked for whole."""
+        return len(self.model_fields_set) == 1
+
     def to_compute(self) -> Selected:
         """The selection as compute takes it."""
+        if self.is_a_name:
+            return Selected(name=self.name)
         given = self.model_dump(exclude={"name", "summary"}, exclude_none=True)
         where = {word: tuple(indices) for word, indices in given.items()}
         return Selected(name=self.name, where=where, summary=self.summary)
 
 
-def _named(raw: object) -> object:
-    return {"name": raw} if isinstance(raw, str) else raw
+def _named(raw: object, handler: ValidatorFunctionWrapHandler) -> object:
+    if not isinstance(raw, str):
+        return handler(raw)
+    return _by_name(raw) if 1 <= len(raw) <= LONGEST_NAME else handler({"name": raw})
+
+
+@lru_cache(maxsize=1024)
+def _by_name(name: str) -> SelectedAsked:
+    """Names come again and again; what they are read as does not change."""
+    return SelectedAsked(name=name)
 
 
 class _NameOrObject:
@@ -55,8 +76,8 @@ class _NameOrObject:
     def __get_pydantic_json_schema__(
         schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        name = {"type": "string", "minLength": 1, "maxLength": 128}
+        name = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
         return {"anyOf": [name, handler(schema)]}
 
 
-SelectItem = Annotated[SelectedAsked, BeforeValidator(_named), _NameOrObject]
+SelectItem = Annotated[SelectedAsked, WrapValidator(_named), _NameOrObject]

@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from compute.types import DType
 from schemas.base import Asked
+from schemas.form import Formed
 from schemas.model import ModelAsked
 from schemas.tokens import Token
 
@@ -62,7 +63,7 @@ HeadsAsked = Annotated[
 """Every head, or those listed."""
 
 
-class SubspacesRequest(Asked):
+class SubspacesRequest(Formed):
     """POST /v1/subspaces: where heads write, what reads it, how heads compose; weights alone."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")

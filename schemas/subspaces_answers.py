@@ -6,10 +6,10 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.answers import Entry, ModelAnswer, Rank2
+from schemas.answers import Matrix, ModelAnswer, PackedAnswer, Row
 
-Numbers1 = list[float]
-Eigenvalues = list[Annotated[list[float], Field(min_length=2, max_length=2)]]
+Numbers1 = list[float] | PackedAnswer
+Eigenvalues = list[Annotated[list[float], Field(min_length=2, max_length=2)]] | PackedAnswer
 
 
 class ChanceAnswer(TypedDict):
@@ -36,7 +36,7 @@ class QkAnswer(TypedDict):
     ]
     token_scores: NotRequired[
         Annotated[
-            Rank2, Field(description="scale · W_E[q] W_Q W_Kᵀ W_E[k]ᵀ, a row for each query.")
+            Matrix, Field(description="scale · W_E[q] W_Q W_Kᵀ W_E[k]ᵀ, a row for each query.")
         ]
     ]
 
@@ -57,7 +57,7 @@ class OvAnswer(TypedDict):
         ),
     ]
     token_logits: NotRequired[
-        Annotated[Rank2, Field(description="W_E[s] W_V W_O W_U, a row for each source token.")]
+        Annotated[Matrix, Field(description="W_E[s] W_V W_O W_U, a row for each source token.")]
     ]
 
 
@@ -92,7 +92,7 @@ class WritingHead(TypedDict):
     ]
     basis: NotRequired[
         Annotated[
-            list[Numbers1],
+            list[list[float]] | PackedAnswer,
             Field(description="Orthonormal rows that span it, by falling singular value."),
         ]
     ]
@@ -106,14 +106,14 @@ class WritingHead(TypedDict):
 class ChanceGrid(TypedDict):
     """A baseline for each entry of a grid."""
 
-    mean: Annotated[Rank2, Field(description="Mean.")]
-    std: Annotated[Rank2, Field(description="Standard deviation.")]
+    mean: Annotated[Matrix, Field(description="Mean.")]
+    std: Annotated[Matrix, Field(description="Standard deviation.")]
 
 
 class OverlapAnswer(TypedDict):
     """Overlaps of subspaces, each beside its baseline, which is exact."""
 
-    score: Annotated[Rank2, Field(description="Mean squared cosine of the principal angles.")]
+    score: Annotated[Matrix, Field(description="Mean squared cosine of the principal angles.")]
     baseline: Annotated[ChanceGrid, Field(description="Of random subspaces of the same ranks.")]
 
 
@@ -141,7 +141,7 @@ class ComparedMatrix(TypedDict):
 class WeightedAnswer(TypedDict):
     """‖W_O M‖ / (‖W_O‖ ‖M‖): overlap weighted by how strongly each direction is used."""
 
-    score: Annotated[Rank2, Field(description="A row for each head, a column for each matrix.")]
+    score: Annotated[Matrix, Field(description="A row for each head, a column for each matrix.")]
     baseline: Annotated[list[ChanceAnswer], Field(description="One for each column.")]
 
 
@@ -158,7 +158,7 @@ class ReadsAnswer(MetAnswer):
 
     degrees: NotRequired[
         Annotated[
-            list[list[list[Entry] | None]],
+            list[list[Row | None]],
             Field(
                 description="With angles: the principal angles of each head and each W_Q, W_K and "
                 "W_V of a later block; columns of networks are left out."
@@ -179,7 +179,7 @@ class KindAnswer(TypedDict):
     """One kind of composition."""
 
     score: Annotated[
-        Rank2,
+        Matrix,
         Field(description="A row for each head, a column for each reader; null: no later block."),
     ]
     baseline: Annotated[ChanceAnswer, Field(description="What chance gives.")]

@@ -8,7 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from compute.errors import QuestionError, refuse_if
 from compute.types import DType, Intervened, InterventionOp
-from schemas.base import Asked, Indices, Name, at_most
+from schemas.base import Indices, Name, at_most
+from schemas.form import Formed
 from schemas.inputs import InputAsked
 from schemas.interventions import Chosen, Slice
 from schemas.measures import MeasureAsked
@@ -18,7 +19,7 @@ from schemas.tensors import cast, overflows
 Side = Literal["clean", "corrupted"]
 
 
-class SweepRequest(Asked):
+class SweepRequest(Formed):
     """POST /v1/sweep: change a stage at each cell of a grid and tell what a measure becomes."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.answers import Entry, InputAnswer, ModelAnswer, Nonfinite, Rank2, Rank3
+from schemas.answers import Entry, InputAnswer, ModelAnswer, Nonfinite, PackedAnswer, Rank2, Rank3
 
-Table = list[Entry] | Rank2 | Rank3
+Table = list[Entry] | Rank2 | Rank3 | PackedAnswer
 """As many axes as the grid has."""
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from compute.types import DType, Selected
 from schemas.base import Asked
+from schemas.form import Formed
 from schemas.inputs import InputAsked
 from schemas.interventions import InterventionAsked
 from schemas.measures import MeasureAsked
@@ -13,8 +14,8 @@ from schemas.model import ModelAsked
 from schemas.select import SelectItem
 
 
-class TraceRequest(Asked):
-    """POST /v1/trace: run a model on an input and show its states."""
+class RunAsked(Asked):
+    """A model, an input, what to see, what to change on the way."""
 
     model: ModelAsked = Field(description="By name, or a config with weights.")
     input: InputAsked = Field(description="One of tensor, token_ids and text; masks.")
@@ -41,6 +42,16 @@ class TraceRequest(Asked):
         default=[], description="Numbers to tell before the interventions and after them."
     )
 
+    def selected_names(self) -> tuple[str, ...] | None:
+        """The stages to see, where each is asked for by its name alone; else None."""
+        if self.select is None or not all(item.is_a_name for item in self.select):
+            return None
+        return tuple(item.name for item in self.select)
+
     def selected(self) -> list[Selected] | None:
         """The selection as compute takes it; None asks for the default."""
         return None if self.select is None else [item.to_compute() for item in self.select]
+
+
+class TraceRequest(Formed, RunAsked):
+    """POST /v1/trace: run a model on an input and show its states."""

@@ -29,6 +29,14 @@ _KINDS = (
         "Infinity, without a key twice in one object, and at most 200 levels deep.",
     ),
     Kind(
+        "malformed-safetensors",
+        400,
+        "The body is not safetensors",
+        "The body must be eight bytes that tell its header's length, the header as JSON, and the "
+        "tensors that it describes, one behind the other to the end; under __metadata__, in "
+        "request, the request's JSON.",
+    ),
+    Kind(
         "malformed-http",
         400,
         "This is no HTTP request",
@@ -98,8 +106,9 @@ _KINDS = (
         "body-too-large",
         413,
         "The body is too large",
-        "The body has more bytes than the limit body_bytes, or upload_bytes of an upload. Send "
-        "fewer or shorter numbers, or name a model in the place of its weights.",
+        "The body has more bytes than the limit body_bytes, binary_body_bytes of one in "
+        "safetensors, or upload_bytes of an upload. Send fewer or shorter numbers, send them in "
+        "safetensors, or name a model in the place of its weights.",
     ),
     Kind(
         "beyond-limit",
@@ -113,8 +122,8 @@ _KINDS = (
         "unsupported-media-type",
         415,
         "The body has the wrong media type",
-        "A body is sent as Content-Type: application/json, in UTF-8 and not compressed; an upload "
-        "as multipart/form-data.",
+        "A body is sent as Content-Type: application/json, in UTF-8, or where a call reads "
+        "tensors as application/vnd.safetensors; not compressed; an upload as multipart/form-data.",
     ),
     Kind(
         "invalid-request",

@@ -29,19 +29,26 @@ _SHARE_OF_LAST = 0.2
 
 
 class Ticket:
-    """One request's turn: until when it may compute, and whether it was told to stop before."""
+    """One request's turns: how long it may still compute, and whether it was told to stop."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._until = math.inf
+        self.spent = 0.0
+        """Seconds it has computed, in all its turns."""
         self.stopped = False
         self.gone = False
 
     def carry(self, work: Callable[[*Args], Result], args: tuple[*Args]) -> Result:
-        """Do the work, in the worker thread."""
-        self._until = time.monotonic() + self._seconds
-        _TICKET.set(self)  # in a copy of the context: each run has its own
-        return work(*args)
+        """Do the work of a turn, in the worker thread."""
+        start = time.monotonic()
+        self._until = start + self._seconds - self.spent
+        _TICKET.set(self)  # in a copy of the context: each turn has its own
+        try:
+            self.check()
+            return work(*args)
+        finally:
+            self.spent += time.monotonic() - start
 
     def check(self) -> None:
         """Raise where the work should stop."""
@@ -49,6 +56,10 @@ class Ticket:
             raise ClientDisconnect
         if time.monotonic() > self._until:
             raise errors.Deadline(self._seconds)
+
+    def leave(self) -> None:
+        """The client has gone: nobody waits for the work."""
+        self.gone = self.stopped = True
 
 
 _TICKET: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
@@ -81,23 +92,50 @@ class Admission:
         self.runs = 0
         """How many have computed, or were stopped; uploads too."""
         self._mean_seconds = 0.0
-        self.draining = False
+        self._drains_since = math.inf
+
+    def ticket(self) -> Ticket:
+        """For a request that will take several turns."""
+        return Ticket(self._seconds)
 
     async def run(
-        self, work: Callable[[*Args], Result], *args: *Args, receive: Receive | None = None
+        self,
+        work: Callable[[*Args], Result],
+        *args: *Args,
+        receive: Receive | None = None,
+        ticket: Ticket | None = None,
     ) -> Result:
-        """The work's result, from a worker thread.
+        """The work's result, from a worker thread; with a ticket as the first of its turns.
 
         Raises Busy where the queue is full, no turn comes in time or too much is held at its turn,
         Draining, Deadline, what the work raises, and with `receive` (of a request whose body was
         read) ClientDisconnect.
         """
         async with self._place():
-            ticket = Ticket(self._seconds)
+            here = ticket or self.ticket()
             with anyio.move_on_after(self._seconds) as turn:
-                async with _watching(ticket, turn, receive):
-                    return await self._timed(ticket, work, args)
-            raise ClientDisconnect if ticket.gone else errors.Busy(self.retry_after)
+                async with watching(here, turn, receive):
+                    return await self._timed(here, self._first, (here, work, args))
+            raise ClientDisconnect if here.gone else errors.Busy(self.retry_after)
+
+    def at_once(self, work: Callable[[*Args], Result], *args: *Args) -> Result:
+        """The result of work that takes no longer than a thread takes to be handed it: on the event
+        loop, beside the slots. Raises what `run` raises of what it is held against."""
+        self.refuse_if_draining()
+        self._held.refuse_if_full()
+        self.runs += 1
+        return work(*args)
+
+    async def step(self, ticket: Ticket, work: Callable[[*Args], Result], *args: *Args) -> Result:
+        """Another turn of a request that has begun: behind those that wait now, and not refused
+        for their number. Raises what `run` raises, but for Draining."""
+        self.inside += 1
+        try:
+            with anyio.move_on_after(self._seconds):
+                return await self._timed(ticket, ticket.carry, (work, args))
+            raise errors.Busy(self.retry_after)
+        finally:
+            self.inside -= 1
 
     @property
     def retry_after(self) -> int:
@@ -111,7 +149,17 @@ class Admission:
 
     def drain(self) -> None:
         """Take nothing new; what is inside goes on."""
-        self.draining = True
+        self._drains_since = min(self._drains_since, time.monotonic())
+
+    @property
+    def draining(self) -> bool:
+        """Whether the service is stopping."""
+        return self.drained_for >= 0
+
+    @property
+    def drained_for(self) -> float:
+        """For how many seconds the service has been stopping; before that it is below 0."""
+        return time.monotonic() - self._drains_since
 
     def refuse_if_draining(self) -> None:
         """Raise Draining once the service is stopping."""
@@ -129,20 +177,24 @@ class Admission:
         finally:
             self.inside -= 1
 
+    def _first(self, ticket: Ticket, work: Callable[[*Args], Result], args: tuple[*Args]) -> Result:
+        self._held.refuse_if_full()
+        try:
+            return ticket.carry(work, args)
+        finally:
+            self.note(ticket.spent)
+
     async def _timed(
         self, ticket: Ticket, work: Callable[[*Args], Result], args: tuple[*Args]
     ) -> Result:
         def carried() -> Result:
-            self._held.refuse_if_full()
-            start = time.monotonic()
             try:
-                return ticket.carry(work, args)
+                return work(*args)
             except BaseException as error:
                 _let_go(error)
                 raise
             finally:
                 self.runs += 1
-                self.note(time.monotonic() - start)
 
         try:
             return await to_thread.run_sync(carried, limiter=self._threads)
@@ -160,10 +212,10 @@ def _let_go(error: BaseException) -> None:
 
 
 @asynccontextmanager
-async def _watching(
+async def watching(
     ticket: Ticket, turn: anyio.CancelScope, receive: Receive | None
 ) -> AsyncIterator[None]:
-    """Meanwhile, stop the work (or its waiting) when the client goes away."""
+    """Meanwhile, stop the work, or what waits in the scope, when the client goes away."""
     if receive is None:
         yield
         return
@@ -177,5 +229,5 @@ async def _watching(
 async def _stop_when_gone(ticket: Ticket, turn: anyio.CancelScope, receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-    ticket.gone = ticket.stopped = True
+    ticket.leave()
     turn.cancel()

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from service import __version__, docs_page, errors, idle, middleware, state
@@ -46,6 +45,9 @@ SIZING = (
 )
 """The calls that size a model from its config alone."""
 
+OTHERS = (models, presets, devices, stages, limits, operations, docs_page)
+"""What there is, and what a service is asked by machines and people."""
+
 DESCRIPTION = (
     "Runs a transformer block, or a stack of them, and returns every intermediate state. "
     "GET /v1/stages names them all. Sizes any transformer from its config, exactly."
@@ -64,26 +66,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             {"name": name} for name in ("trace", "sizing", "models", "discovery", "operations")
         ],
         redirect_slashes=False,
-        generate_unique_id_function=_operation_id,
         lifespan=_lifespan,
         middleware=_around(chosen),
         exception_handlers=dict.fromkeys(errors.HANDLED, middleware.Handler(chosen.faults)),
     )
     app.state.glassblock = state.make(chosen)
-    for router in (operations.router, docs_page.router, _version_1()):
-        app.include_router(router)
+    for module in (*COMPUTING, *SIZING, *OTHERS):
+        app.router.routes += module.router.routes  # not included: that is matched twice a request
     return app
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name
-
-
-def _version_1() -> APIRouter:
-    router = APIRouter(prefix="/v1")
-    for module in (*COMPUTING, *SIZING, models, presets, devices, stages, limits):
-        router.include_router(module.router)
-    return router
 
 
 def _around(settings: Settings) -> list[Middleware]:

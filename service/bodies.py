@@ -1,11 +1,13 @@
-"""The body of a request: negotiated, bounded in size, time and count, parsed as JSON.
+"""The body of a request: negotiated, bounded in size, time and count, parsed.
 
 A body that is refused before it was read is discarded by the server as it arrives, so the
 connection stays usable; after a 408 it is closed.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -13,120 +15,118 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from schemas.problems import Advice
-from service import errors, json_text, limits
+from service import errors, json_text
+from service.forms import form
+from service.forms import sent as sent_form
+from service.forms.form import JSON, SAFETENSORS
 from service.held import Held
 from service.settings import Settings
 
-JSON = "application/json"
 Model = TypeVar("Model", bound=BaseModel)
 
-_COUNTED = {"body_lists": (b"[", b"{"), "body_keys": (b":",), "body_values": (b",",)}
-"""Limit -> the marks that begin what it bounds (those inside a string count too)."""
+_LIMITS = {JSON: "body_bytes", SAFETENSORS: "binary_body_bytes"}
+"""Media type -> the limit of a body."""
 
-_ADVICE: Advice = {
-    "text": "Send a large tensor as base64: an object of dtype, shape and data in its place."
-}
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A body as it came, its media type, and the media type chosen for its answer."""
+
+    body: bytes | bytearray
+    media: str = JSON
+    accepted: str = JSON
 
 
 @asynccontextmanager
 async def read(
-    request: Request, settings: Settings, held: Held, offered: Sequence[str] = (JSON,)
-) -> AsyncIterator[bytes]:
-    """The body of a request that sends JSON and takes one of the offered media types.
+    request: Request, settings: Settings, held: Held, offered: Sequence[str] = form.JSON_ALONE
+) -> AsyncIterator[Sent]:
+    """The body of a request that sends what its route takes, and takes one of the offered media
+    types.
 
-    It counts as held within the block: as long as announced (as body_bytes where nothing is)
-    while it is read, then as long as it is. Raises UnsupportedMedia, NotAcceptable, BodyTooLarge,
-    Busy, SlowBody, and Starlette's ClientDisconnect where the client goes away.
+    It counts as held within the block: as long as announced (as its limit where nothing is) while
+    it is read, then as long as it is. Raises UnsupportedMedia, NotAcceptable, BodyTooLarge, Busy,
+    SlowBody, and Starlette's ClientDisconnect where the client goes away.
     """
-    _refuse_other_media(request.headers)
-    refuse_unacceptable(request.headers, offered)
-    size = _announced_size(request.headers, settings.body_bytes)
+    media = _media(request.headers, taken(request))
+    accepted = acceptable(request.headers, offered)
+    limit = _LIMITS[media]
+    size = _announced_size(request.headers, getattr(settings, limit), limit)
     held.refuse_if_full(size)
     with held.count(size) as share:
-        body = await _in_time(request, settings)
+        body = await _in_time(request, settings, limit)
         share.resize(len(body))
-        yield body
+        yield Sent(body, media, accepted)
 
 
-def parse(body: bytes, model: type[Model], settings: Settings) -> Model:
-    """The body as a request model; MalformedJson, or InvalidRequest with every fault located.
+def parse(sent: Sent, model: type[Model], settings: Settings) -> Model:
+    """The body as a request model.
 
-    TooLarge where it has more lists and objects, or more keys, than the limits: counted before
-    anything is made of it.
+    Raises MalformedJson, InvalidBinary, InvalidRequest with every fault located, and TooLarge where
+    its JSON has more lists and objects, keys or values than the limits.
     """
-    for name, marks in _COUNTED.items():
-        limits.check(name, sum(map(body.count, marks)), settings, advice=_ADVICE)
-    raw = json_text.load(body)
+    raw = _raw(sent, partial(json_text.refuse_too_many, settings=settings))
     try:
         return model.model_validate(raw)
     except ValidationError as error:
         raise errors.InvalidRequest(error, raw, model) from None
 
 
-def refuse_unacceptable(headers: Headers, offered: Sequence[str]) -> None:
-    """Raise NotAcceptable where a client takes none of the media types on offer."""
-    if not any(acceptable(headers.getlist("accept"), media) for media in offered):
+def packed(sent: Sent) -> object:
+    """The body where a tensor of it may be bytes: faults have no places inside of those."""
+    if sent.media == JSON and b'"data"' not in sent.body:
+        return None
+    return _raw(sent, lambda _: None)
+
+
+def _raw(sent: Sent, check: Callable[[json_text.Bytes], None]) -> object:
+    if sent.media == SAFETENSORS:
+        return sent_form.opened(sent.body, check)
+    check(sent.body)
+    return json_text.load(bytes(sent.body))
+
+
+def taken(request: Request) -> Sequence[str]:
+    """The media types that a body may have: those that the route of the request declares."""
+    route = request.scope.get("route")
+    declared = getattr(route, "openapi_extra", None) or {}
+    return tuple(declared.get("requestBody", {}).get("content", form.JSON_ALONE))
+
+
+def acceptable(headers: Headers, offered: Sequence[str]) -> str:
+    """The media type on offer that a client likes best; NotAcceptable where it takes none."""
+    accepted = form.chosen(headers.getlist("accept"), offered)
+    if accepted is None:
         raise errors.NotAcceptable(offered)
+    return accepted
 
 
-def acceptable(accept: Iterable[str], media: str) -> bool:
-    """Whether the Accept headers allow a media type: the most specific range that meets it rules.
-
-    RFC 9110, 12.5.1. No header allows everything.
-    """
-    ranges = [part for header in accept for part in header.split(",") if part.strip()]
-    if not ranges:
-        return True
-    met = [found for found in map(_weighed, ranges) if found[0] in _ranges_meeting(media)]
-    rules = max(met, key=lambda found: _ranges_meeting(media).index(found[0]), default=("", 0.0))
-    return rules[1] > 0
-
-
-def _ranges_meeting(media: str) -> tuple[str, ...]:
-    """Least specific first."""
-    return "*/*", f"{media.partition('/')[0]}/*", media
-
-
-def _weighed(written: str) -> tuple[str, float]:
-    """(media range, weight) of one entry; a weight that cannot be read counts as 1."""
-    name, *parameters = (word.strip().lower() for word in written.split(";"))
-    for parameter in parameters:
-        key, _, value = parameter.partition("=")
-        if key.strip() == "q":
-            return name, _number(value)
-    return name, 1.0
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 1.0
-
-
-def _refuse_other_media(headers: Headers) -> None:
-    media, *parameters = (word.strip() for word in headers.get("content-type", "").split(";"))
-    if media.lower() != JSON:
-        raise errors.UnsupportedMedia("Send the body as Content-Type: application/json.")
-    for parameter in parameters:
+def _media(headers: Headers, taken: Sequence[str]) -> str:
+    """The media type of a body; UnsupportedMedia where it is not read here."""
+    written, *parameters = (word.strip() for word in headers.get("content-type", "").split(";"))
+    media, listed = written.lower(), ", ".join(taken)
+    if media not in taken:
+        detail = f"Send the body as Content-Type: {' or '.join(taken)}."
+        raise errors.UnsupportedMedia(detail, listed)
+    for parameter in parameters if media == JSON else ():
         key, _, value = parameter.partition("=")
         if key.strip().lower() == "charset" and value.strip(' "').lower() not in ("utf-8", "utf8"):
-            raise errors.UnsupportedMedia("JSON is sent in UTF-8.")
-    refuse_coded(headers)
+            raise errors.UnsupportedMedia("JSON is sent in UTF-8.", listed)
+    refuse_coded(headers, listed)
+    return media
 
 
-def refuse_coded(headers: Headers) -> None:
-    """Raise UnsupportedMedia for a compressed body."""
+def refuse_coded(headers: Headers, listed: str = JSON) -> None:
+    """Raise UnsupportedMedia for a compressed body; listed: the media types that are read."""
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise errors.UnsupportedMedia("Send the body without compression.")
+        raise errors.UnsupportedMedia("Send the body without compression.", listed)
 
 
-def _announced_size(headers: Headers, most: int) -> int:
+def _announced_size(headers: Headers, most: int, limit: str) -> int:
     """How long the client says its body is, or `most` where it does not say."""
-    size = announced(headers, most)
+    size = announced(headers, most, limit)
     if size is not None and size > most:
-        raise errors.BodyTooLarge(most, size)
+        raise errors.BodyTooLarge(most, size, limit)
     return most if size is None else size
 
 
@@ -140,18 +140,23 @@ def announced(headers: Headers, most: int, limit: str = "body_bytes") -> int | N
     return int(length)
 
 
-async def _in_time(request: Request, settings: Settings) -> bytes:
+async def _in_time(request: Request, settings: Settings, limit: str) -> bytes | bytearray:
     try:
         with anyio.fail_after(settings.body_seconds):
-            return await _counted(request, settings.body_bytes)
+            return await _counted(request, getattr(settings, limit), limit)
     except TimeoutError:
         raise errors.SlowBody(settings.body_seconds) from None
 
 
-async def _counted(request: Request, most: int) -> bytes:
-    body = bytearray()  # not a list of chunks: tiny ones would take many times their length
+async def _counted(request: Request, most: int, limit: str) -> bytes | bytearray:
+    """The body; as it is where it came at once."""
+    body: bytes | bytearray = b""
     async for chunk in request.stream():
         if len(body) + len(chunk) > most:
-            raise errors.BodyTooLarge(most)
-        body += chunk
-    return bytes(body)
+            raise errors.BodyTooLarge(most, name=limit)
+        if not body:
+            body = chunk
+        elif chunk:  # not a list of chunks: tiny ones would take many times their length
+            body = body if isinstance(body, bytearray) else bytearray(body)
+            body += chunk
+    return body

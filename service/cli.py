@@ -1,9 +1,11 @@
 """The command `glassblock`: serve, trace, size, stages, models, presets, devices."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 _ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _LISTS = {
@@ -20,12 +22,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in _ONE_BLAS_THREAD.items():
         os.environ.setdefault(name, value)
     try:
-        # NumPy reads the environment when it is imported, and never again.
-        from service import commands  # noqa: PLC0415
-
-        return commands.run(asked)
+        status: int = _commands().run(asked)
+        return status
     except KeyboardInterrupt:
         return 130
+
+
+def _commands() -> ModuleType:
+    """The commands, imported now: NumPy reads the environment when it is imported, and never
+    again. All of it stays: garbage collections would find nothing in it, and take long."""
+    gc.disable()
+    try:
+        from service import commands  # noqa: PLC0415
+
+        gc.freeze()
+    finally:
+        gc.enable()
+    return commands
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TextIO
 
 import uvicorn
@@ -32,7 +32,7 @@ from service import (
     wrong_settings,
 )
 from service.app import create_app
-from service.picture import screen
+from service.bodies import Sent
 from service.protocol import protocol
 from service.questions import sizing
 from service.settings import PREFIX, Settings, reason_not_to_listen
@@ -130,9 +130,9 @@ def trace(asked: argparse.Namespace, settings: Settings) -> int:
     """
     try:
         body, here = _body(asked.file, settings.body_bytes), state.make(settings)
-        pieces = calls.answer(body, TraceRequest, traces.work, here, lambda: None).pieces
+        pieces = calls.answer(Sent(body), TraceRequest, traces.work, here, lambda: None).pieces
         if _is_read(asked, sys.stdout):
-            screen.show_answer(pieces, sys.stdout, _token_of(here.store))
+            _screen().show_answer(pieces, sys.stdout, _token_of(here.store))
         else:
             sys.stdout.buffer.writelines([*pieces, b"\n"])
     except errors.HANDLED as error:
@@ -145,7 +145,7 @@ def _refused(error: Exception, settings: Settings, *, is_read: bool) -> int:
     refusal = errors.refusal_of(error)
     problem = problems.problem(refusal, settings.faults)
     if is_read:
-        screen.show_problem(problem, sys.stderr)
+        _screen().show_problem(problem, sys.stderr)
     else:
         sys.stderr.buffer.write(problems.encode(problem) + b"\n")
     return 2 if refusal.status < 500 else 1
@@ -161,20 +161,26 @@ def size(asked: argparse.Namespace, settings: Settings) -> int:
         body = (
             _body(asked.model, settings.body_bytes) if is_file else sizing_command.body(asked, here)
         )
-        pieces = calls.answer(body, SizingRequest, sizing.work, here, lambda: None).pieces
+        pieces = calls.answer(Sent(body), SizingRequest, sizing.work, here, lambda: None).pieces
     except errors.HANDLED as error:
         return _refused(error, settings, is_read=not asked.json)
     if asked.json:
         sys.stdout.buffer.writelines(pieces)
     else:
-        screen.show_sizing(pieces, sys.stdout, partial(sizing_command.notes, asked))
+        _screen().show_sizing(pieces, sys.stdout, partial(sizing_command.notes, asked))
     return 0
+
+
+def _screen() -> ModuleType:
+    """What draws in a terminal; a service never does, and starts without it."""
+    from service.picture import screen  # noqa: PLC0415
+
+    return screen
 
 
 def settle() -> None:
     """Spare what the start has made from garbage collections, and look less often: each took 0.1 s
     of some request, and what requests make is freed without them."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG)
 

@@ -7,8 +7,8 @@
     ├── NotAcceptable       ├── BodyTooLarge    ├── WrongMethod
     ├── MalformedHttp       ├── HeadTooLarge    ├── SlowBody
     ├── MalformedMultipart  ├── BadModelName    ├── UploadsOff
-    ├── InvalidUpload       ├── FixedModel      └── StoreFull
-    └── CorsRefused
+    ├── InvalidUpload       ├── FixedModel      ├── StoreFull
+    ├── InvalidBinary       ├── CorsRefused     └── MalformedSafetensors
 
 Compute's tree is mapped by `ORIGINS`; anything unknown, a schema of ours that refuses our own
 answer among it, is a 500 that tells nothing.
@@ -63,8 +63,22 @@ class InvalidRequest(ServiceError):
         super().__init__(Refusal(code="invalid-request", faults=found, total=total))
 
 
+class MalformedSafetensors(ServiceError):
+    """A body that is no safetensors file with a request in it."""
+
+    def __init__(self, found: Sequence[Fault]) -> None:
+        super().__init__(Refusal(code="malformed-safetensors", faults=found))
+
+
+class InvalidBinary(ServiceError):
+    """A safetensors body whose tensors have no place in its request."""
+
+    def __init__(self, found: Sequence[Fault]) -> None:
+        super().__init__(Refusal(code="invalid-request", faults=found))
+
+
 class UnsupportedMedia(ServiceError):
-    """The body comes in a form that is not read."""
+    """The body comes in a form that is not read; `media` are those that are."""
 
     def __init__(self, detail: str, media: str = "application/json") -> None:
         accepted = {"Accept": media}
@@ -332,7 +346,8 @@ def _moved(fault: Fault, old: Place, new: Place) -> Fault:
 
 
 def in_body(error: ServiceError | ComputeError, body: object) -> ServiceError:
-    """The error with its faults where the body has them: entries of base64 at its `data`."""
+    """The error with its faults where the body has them: entries of a tensor that was sent as bytes
+    where those are."""
     refusal = refusal_of(error)
     return ServiceError(replace(refusal, faults=faults.in_bytes(refusal.faults, body)))
 

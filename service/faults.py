@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from compute.errors import Fault, Place
+from schemas.binary import Binary
 from schemas.packed import Packed
 from service import keys
 
@@ -58,7 +59,7 @@ DETAILS: Mapping[str, str] = MappingProxyType(
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BOUNDS |= {"min_length": "at least", "max_length": "at most", "multiple_of": "a multiple of"}
 _PACKED = {*Packed.model_fields}
-_KINDS = {str: "string", list: "list", dict: "object", type(None): "null"}
+_KINDS = {str: "string", list: "list", dict: "object", type(None): "null", Binary: "tensor"}
 
 
 def of_validation(
@@ -178,9 +179,10 @@ def with_prefix(faults: Sequence[Fault], prefix: Place, inside: bool) -> list[Fa
 
 
 def in_bytes(faults: Sequence[Fault], body: object) -> list[Fault]:
-    """The faults as they are, but for those of entries of a tensor that was sent as base64.
+    """The faults as they are, but for those of entries of a tensor that was sent as bytes.
 
-    A string has no places inside: such a fault is at its `data`, and names the entry in words.
+    Bytes have no places inside: such a fault is at the `data` of base64, or where the tensor of a
+    binary body stands, and names the entry in words.
     """
     return [_in_bytes(fault, body) for fault in faults]
 
@@ -188,9 +190,11 @@ def in_bytes(faults: Sequence[Fault], body: object) -> list[Fault]:
 def _in_bytes(fault: Fault, body: object) -> Fault:
     here: Any = body
     for depth, part in enumerate(fault.place):
-        if isinstance(here, dict) and here.keys() == _PACKED:
+        packed = isinstance(here, dict) and here.keys() == _PACKED
+        if packed or isinstance(here, Binary):
             detail = f"Entry {list(fault.place[depth:])}: {fault.detail}"
-            return replace(fault, place=(*fault.place[:depth], "data"), detail=detail)
+            data = ("data",) if packed else ()
+            return replace(fault, place=(*fault.place[:depth], *data), detail=detail)
         if not _holds(here, part):
             break
         here = here[part]

@@ -1,6 +1,7 @@
 """How many bytes the process holds outside the slots: bodies, and answers on their way.
 
-A body counts from before it is read until its work is done, an answer while it is sent.
+A body counts from before it is read until its work is done, an answer while it is sent. Streams
+are counted by themselves: what each may hold, for as long as it is open.
 """
 
 from collections.abc import Iterator

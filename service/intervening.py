@@ -14,18 +14,18 @@ from compute.measures import Measure
 from compute.selection import Scene
 from compute.types import AXES, Inputs, Intervened
 from schemas import interventions as asked_interventions
-from schemas.trace import TraceRequest
-from service import encoding, limits
+from schemas.trace import RunAsked
+from service import limits
+from service.forms import tensors as forms
 from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.plans import weighed
 from service.reading import Reading
+from service.traced_limits import OF_SEVERAL
 from service.traced_work import Work
 
-_ADVICE = (
-    'Select fewer stages or rows, send "clean": false, measure less, or change stages by fewer '
-    "other inputs: each of those is a run of its own."
-)
+_POINTER = 4 * len("/before/")
+"""What a tensor that is not of `tensors` is called beside its name, each time it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,20 +38,34 @@ class Intervening:
     reading: Reading
 
 
-def asks(request: TraceRequest) -> bool:
+def asks(request: RunAsked) -> bool:
     """Whether a request needs more than one plain run."""
     return bool(request.interventions or request.measures)
 
 
-def plan(request: TraceRequest, model: Modelled) -> Intervening:
+def plan(request: RunAsked, model: Modelled) -> Intervening:
     """The question of a request, or the error that says why there is none.
 
     In this order: the input, the selection, limits of the one run, the other inputs, the
     interventions, the measures, limits of all runs, the weights.
     """
     read, work = weighed(request, model)
+    question = question_of(request, model, read, work)
+    cost = intervened_cost.estimate(question, request.dtype)
+    return Intervening(question, cost, model.weights(check_all(cost, work, model)), read)
+
+
+def check_all(cost: Cost, work: Work, model: Modelled) -> int:
+    """The bytes of all runs and their answer; TooLarge beyond a limit."""
+    need = need_of(cost, work)
+    form = model.form if work.others else None
+    return limits.check_need(need, work.dtype, model.settings, OF_SEVERAL, form)
+
+
+def question_of(request: RunAsked, model: Modelled, read: Reading, work: Work) -> Question:
+    """What is changed, by which other inputs, and measured, of a run that was looked at."""
     donors = _donors(request, model)
-    question = Question(
+    return Question(
         config=model.config,
         inputs=read.inputs,
         selection=work.selected,
@@ -61,9 +75,6 @@ def plan(request: TraceRequest, model: Modelled) -> Intervening:
         clean=request.clean,
         path=request.path,
     )
-    cost = intervened_cost.estimate(question, request.dtype)
-    needed = limits.check_need(_need(cost, work), request.dtype, model.settings, _ADVICE)
-    return Intervening(question, cost, model.weights(needed), read)
 
 
 def shown(question: Question, found: Found) -> tuple[dict[str, object], dict[str, object]]:
@@ -72,10 +83,10 @@ def shown(question: Question, found: Found) -> tuple[dict[str, object], dict[str
     tensors: dict[str, object] = {"before": None, "delta": None}
     if before is not None:
         made = intervened.delta(before, after)
-        pairs = ((m.wanted.name, dict(encoding.tensor(m.wanted, m.values, config))) for m in made)
+        pairs = ((m.wanted.name, forms.tensor(m.wanted, m.values, config)) for m in made)
         tensors = {
-            "before": encoding.Tensors(encoding.of_trace(before)),
-            "delta": encoding.Tensors(pairs),
+            "before": forms.Tensors(forms.of_trace(before)),
+            "delta": forms.Tensors(pairs),
         }
     return tensors, {
         "interventions": [_change(change) for change in question.changes],
@@ -83,7 +94,7 @@ def shown(question: Question, found: Found) -> tuple[dict[str, object], dict[str
     }
 
 
-def _donors(request: TraceRequest, model: Modelled) -> dict[int, Inputs]:
+def _donors(request: RunAsked, model: Modelled) -> dict[int, Inputs]:
     """The other inputs, by the place of their interventions."""
     return {
         at: model.read(one.source, ("interventions", at, "from")).inputs
@@ -93,7 +104,7 @@ def _donors(request: TraceRequest, model: Modelled) -> dict[int, Inputs]:
 
 
 def _changes(
-    request: TraceRequest, model: Modelled, scene: Scene, donors: Mapping[int, Inputs]
+    request: RunAsked, model: Modelled, scene: Scene, donors: Mapping[int, Inputs]
 ) -> Sequence[Change]:
     asked = asked_interventions.to_compute(request.interventions, request.dtype)
     changes = interventions.resolve(_without_twins(asked, donors), scene)
@@ -120,11 +131,11 @@ def _content(value: object) -> object:
     return value
 
 
-def _measures(request: TraceRequest, model: Modelled, scene: Scene) -> Sequence[Measure]:
+def _measures(request: RunAsked, model: Modelled, scene: Scene) -> Sequence[Measure]:
     return [model.measure(one, scene, ("measures", at)) for at, one in enumerate(request.measures)]
 
 
-def _need(cost: Cost, work: Work) -> Need:
+def need_of(cost: Cost, work: Work) -> Need:
     """Of all runs; a difference of whole numbers has a sign that they have not."""
     once = sum(cost.by_stage.values())
     parts = [("tensors", once)]
@@ -135,7 +146,8 @@ def _need(cost: Cost, work: Work) -> Need:
         bytes=cost.bytes,
         flops=cost.flops,
         parts=parts,
-        text_bytes=len(parts) * work.tensors_bytes + cost.elements,
+        text_bytes=len(parts) * (work.answer_at_most + _POINTER * len(cost.by_stage))
+        + cost.elements,
     )
 
 

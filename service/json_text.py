@@ -3,13 +3,27 @@
 import re
 
 import jiter
+import numpy as np
 
-from service import errors
+from schemas.problems import Advice
+from service import errors, limits
+from service.settings import Settings
 
-_NOT_JSON = "The body is not JSON:"
+Bytes = bytes | bytearray | memoryview
+
+_COUNTED = {"body_lists": (b"[{", 2), "body_keys": (b":", 4), "body_values": (b",", 2)}
+"""Limit -> the marks that begin what it bounds (those inside a string count too), and how many
+bytes one of them takes at least: a shorter text is not looked through."""
+
+_BLOCK = 1 << 18  # bytes that stay in the cache while they are looked at
+
+_ADVICE: Advice = {
+    "text": "Send a large tensor as base64: an object of dtype, shape and data in its place; or "
+    "the whole body as application/vnd.safetensors."
+}
 _RULES = {
     "Detected duplicate key": "A key stands twice in one object, near",
-    "recursion limit exceeded": "The body is nested too deep, at",
+    "recursion limit exceeded": "{what} is nested too deep, at",
     "number out of range": "A number has too many digits, at",
 }
 """How the parser's message begins -> what a client is told; the message itself may quote."""
@@ -33,35 +47,55 @@ _HABITS = {
 """What other languages write, where it stops being JSON -> what JSON has."""
 
 
-def load(body: bytes) -> object:
-    """The body as JSON; MalformedJson says where it stops being JSON and quotes nothing."""
+def refuse_too_many(text: Bytes, settings: Settings) -> None:
+    """Raise TooLarge for JSON of more bytes, lists and objects, keys or values than the limits:
+    counted before anything is made of it."""
+    limits.check("body_bytes", len(text), settings)
+    for name, (marks, size) in _COUNTED.items():
+        if len(text) > size * getattr(settings, name):
+            limits.check(name, _count(text, marks), settings, advice=_ADVICE)
+
+
+def _count(text: Bytes, marks: bytes) -> int:
+    """How many of the bytes are one of the marks."""
+    whole = np.frombuffer(text, np.uint8)
+    blocks = (whole[start : start + _BLOCK] for start in range(0, len(whole), _BLOCK))
+    return sum(int(np.count_nonzero(block == mark)) for block in blocks for mark in marks)
+
+
+def load(text: bytes, what: str = "The body") -> object:
+    """Some bytes as JSON; MalformedJson says where they stop being JSON and quotes nothing.
+
+    what: what is read, in words, as a sentence begins with it.
+    """
     try:
         return jiter.from_json(
-            body, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True
+            text, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True
         )
     except ValueError as error:
-        raise errors.MalformedJson(_what_is_wrong(body, str(error))) from None
+        raise errors.MalformedJson(_what_is_wrong(text, str(error), what)) from None
 
 
-def _what_is_wrong(body: bytes, found: str) -> str:
-    if not body.strip():
-        return "The body is empty."
-    if body.startswith(b"\xef\xbb\xbf"):
-        return "The body begins with a byte order mark; leave it out."
+def _what_is_wrong(text: bytes, found: str, what: str) -> str:
+    if not text.strip():
+        return f"{what} is empty."
+    if text.startswith(b"\xef\xbb\xbf"):
+        return f"{what} begins with a byte order mark; leave it out."
     try:
-        body.decode()
+        text.decode()
     except UnicodeDecodeError as not_text:
-        return f"The body is not UTF-8: byte {not_text.start} begins no character."
+        return f"{what} is not UTF-8: byte {not_text.start} begins no character."
     rule = next((words for sign, words in _RULES.items() if found.startswith(sign)), "")
+    told = rule.format(what=what) if rule else f"{what} is not JSON:"
     place = _PLACE.search(found)
     if place is None:
-        return f"{rule or _NOT_JSON}."
-    hint = "" if rule else _hint(body, int(place[1]), int(place[2]))
-    return f"{rule or _NOT_JSON} line {place[1]}, column {place[2]}{hint}."
+        return f"{told}."
+    hint = "" if rule else _hint(text, int(place[1]), int(place[2]))
+    return f"{told} line {place[1]}, column {place[2]}{hint}."
 
 
-def _hint(body: bytes, line: int, column: int) -> str:
+def _hint(text: bytes, line: int, column: int) -> str:
     """What JSON has in the place of what stands there, if that is a habit of other languages."""
-    rest = body.split(b"\n", line)[line - 1][column - 1 :]
+    rest = text.split(b"\n", line)[line - 1][column - 1 :]
     habit = next((words for sign, words in _HABITS.items() if rest.startswith(sign)), "")
     return f" ({habit})" if habit else ""

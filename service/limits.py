@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from compute.checkpoints.text import Text
 from compute.checkpoints.tokenizer_rules import LONGEST_TOKEN
 from compute.config import ModelConfig
-from compute.cost import Cost
+from compute.cost import BYTES, Cost
 from compute.errors import Place
 from compute.sizing.tracing import json_bytes
 from compute.types import DType, Inputs
@@ -14,11 +14,17 @@ from schemas.inputs import InputAsked
 from schemas.model import ModelAsked
 from schemas.problems import Advice, BrokenLimit, Estimate
 from service.errors import TooLarge
+from service.forms.form import PLAIN, SAFETENSORS, Form
 from service.settings import Settings
 
 TEXT_BYTES = {dtype: longest + 1 for dtype, longest in json_bytes.LONGEST.items()}
 """Bytes of JSON a number takes at most, with its comma: what is weighed where shapes are not
 known; of a trace they are, and its text is bounded with its brackets and names."""
+
+AS_BINARY = (
+    "All of it fits as a safetensors body (Accept: application/vnd.safetensors), which has the "
+    "numbers as they are in memory."
+)
 
 _READ = ("tensor", "token_ids", "text")
 
@@ -30,6 +36,9 @@ calls run small blocks thousands of times it is nearly all."""
 
 WEIGHT_FLOPS = 6
 """The same for a weight read for one row alone: memory is slower than products."""
+
+LINES_BYTES = 16 << 20
+"""Of a stream of lines beside the arrays that it is made of: those that wait for their reader."""
 
 _FEW_CHARACTERS = 1 << 19  # of tokens, which fit in any answer
 _IDENTITY_BYTES = 32 << 20
@@ -121,30 +130,70 @@ def check(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
     """What a call needs beyond a single traced run: numbers it answers, bytes it holds at once
-    (weights, kept arrays, temporaries), flops, its parts, (what, numbers of the answer), and the
-    bytes of its text at most, where more is known than how many numbers there are."""
+    (weights, kept arrays, temporaries), flops, its parts, (what, numbers of the answer).
+
+    in_arrays: of the numbers those that no form but nested lists writes as text. text_bytes: of
+    its text at most, in its form, where more is known than how many numbers there are.
+    """
 
     elements: int
     bytes: int
     flops: int
     parts: Sequence[tuple[str, int]] = ()
+    in_arrays: int = 0
     text_bytes: int | None = None
 
 
-def check_need(need: Need, dtype: DType, settings: Settings, advice: str) -> int:
-    """The bytes of a call with its answer's text; TooLarge, with the estimate, beyond a limit."""
-    longest = TEXT_BYTES[dtype] * need.elements
-    total = _with_text(need.bytes, longest if need.text_bytes is None else need.text_bytes)
-    for name, most, got in beyond(need.elements, total, need.flops, settings):
-        raise TooLarge(
-            limit={"name": name, "value": most, "got": got},
-            estimate=_estimate_of(need, total),
-            advice={"text": advice},
-        )
-    return total
+def check_need(
+    need: Need, dtype: DType, settings: Settings, advice: str, form: Form | None = None
+) -> int:
+    """The bytes of a call with its answer's text; TooLarge, with the estimate, beyond a limit.
+
+    form: None of a call that answers nested lists alone.
+    """
+    own = form or PLAIN
+    total = need_bytes(need, dtype, own)
+    broken = next(beyond(need.elements, total, need.flops, settings, own), None)
+    if broken is None:
+        return total
+    name, most, got = broken
+    raise TooLarge(
+        limit={"name": name, "value": most, "got": got},
+        estimate=estimate_of(need, total),
+        advice={"text": advice + _in_binary(need, dtype, settings, form)},
+    )
 
 
-def _estimate_of(need: Need, total: int) -> Estimate:
+def _in_binary(need: Need, dtype: DType, settings: Settings, form: Form | None) -> str:
+    """Words for what would fit as it is, were it not written as text."""
+    if form is None or not form.is_nested:
+        return ""
+    other = Form(SAFETENSORS)
+    total = need_bytes(need, dtype, other)
+    fits = next(beyond(need.elements, total, need.flops, settings, other), None) is None
+    return f" {AS_BINARY}" if fits else ""
+
+
+def need_bytes(need: Need, dtype: DType, form: Form) -> int:
+    """Memory of a call: what it holds and the text of its answer in a form, at most."""
+    text = need.text_bytes
+    if text is None:
+        beside = TEXT_BYTES[dtype] * (need.elements - need.in_arrays)
+        text = beside + _of_arrays(need.in_arrays, dtype, form)
+    return _with_text(need.bytes, text)
+
+
+def _of_arrays(numbers: int, dtype: DType, form: Form) -> int:
+    """Bytes of numbers that stand in arrays; lines of them are made while they are sent."""
+    raw = BYTES[dtype] * numbers
+    if form.media == SAFETENSORS:
+        return raw
+    text = TEXT_BYTES[dtype] * numbers if form.is_nested else raw * 4 // 3 + 3
+    return min(text, LINES_BYTES) if form.is_lines else text
+
+
+def estimate_of(need: Need, total: int) -> Estimate:
+    """What a call would cost, as a problem tells it; total: bytes."""
     parts = sorted(need.parts, key=lambda part: (-part[1], part[0]))
     return {
         "elements": need.elements,
@@ -159,10 +208,10 @@ def seconds(flops: int, elements: int) -> float:
 
 
 def beyond(
-    elements: int, needed_bytes: int, flops: int, settings: Settings
+    elements: int, needed_bytes: int, flops: int, settings: Settings, form: Form = PLAIN
 ) -> Iterator[tuple[str, int, int]]:
-    """(name, limit, what was needed) of each limit of work that is broken."""
-    needed = {"answer_elements": elements, "memory_bytes": needed_bytes, "work_flops": flops}
+    """(name, limit, what was needed) of each limit of work that is broken in a form."""
+    needed = {form.limit: elements, "memory_bytes": needed_bytes, "work_flops": flops}
     for name, got in needed.items():
         most = getattr(settings, name)
         if got > most:

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
-
-import orjson
 
 from compute import (
     config_json,
@@ -26,37 +23,21 @@ from compute.initial import Source
 from compute.measures import Measure, measure_of
 from compute.overriding import Fit
 from compute.selection import Scene
-from compute.types import Array, DType, Edit, Inputs, Past
+from compute.types import DType, Inputs, Past
 from compute.weights import ModelWeights
 from schemas.inputs import InputAsked
 from schemas.measures import MeasureAsked
 from schemas.model import ModelAsked
 from schemas.tokens import Token
 from schemas.weights import WeightsAsked
-from service import errors, limits, reading
+from service import brought, errors, limits, reading
+from service.brought import Brought
+from service.forms.form import Form
 from service.problems import Refusal
 from service.reading import Reading
 from service.settings import Settings
 from service.state import State
 from service.storage.store import Store
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Brought:
-    """What a request changes in the weights: whole tensors, then edits; and its own account.
-
-    fit: how a stored model's tensors serve the changed config.
-    """
-
-    asked: WeightsAsked
-    tensors: Mapping[str, Array]
-    edits: Sequence[Edit]
-    fit: Fit = field(default_factory=Fit)
-
-    @property
-    def nothing(self) -> bool:
-        """The weights are taken as they are."""
-        return not self.tensors and not self.edits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +69,16 @@ class Modelled:
     fit: Fit
     settings: Settings
     store: Store
+    form: Form
     check: Callable[[], None]
+
+    @property
+    def told_config(self) -> Mapping[str, object]:
+        """The config as an answer tells it."""
+        stored = self.checkpoint
+        if stored is not None and self.config is stored.config:
+            return brought.told(stored).config
+        return config_json.as_json(self.config)
 
     @property
     def text(self) -> Text | None:
@@ -170,13 +160,16 @@ class Modelled:
     def weights(self, needed_bytes: int) -> Weighted:
         """The weights, once everything else was checked; room is made for what the run needs."""
         asked = self.asked.weights
-        brought = Brought(asked, asked.given(self.dtype), asked.changes(self.dtype), self.fit)
-        edits.check(self.config, brought.tensors, brought.edits)
+        changes = Brought(asked, asked.given(self.dtype), asked.changes(self.dtype), self.fit)
+        edits.check(self.config, changes.tensors, changes.edits)
         self.store.make_room(needed_bytes, self.checkpoint, self.dtype)
+        stored = _as_stored(self, changes)
         return Weighted(
-            weights=_weights(self, brought),
-            digest=_digest(self.config, brought, self.checkpoint),
-            origin=_origin(brought, self.checkpoint),
+            weights=_weights(self, changes),
+            digest=brought.digest(self.config, changes, self.checkpoint)
+            if stored is None
+            else brought.told(stored).digest,
+            origin=brought.origin(changes, self.checkpoint),
         )
 
 
@@ -185,7 +178,7 @@ def of(
     asked: ModelAsked, dtype: DType, state: State, check: Callable[[], None]
 ) -> Iterator[Modelled]:
     """The model that a request means, within its limits; counted as settled in the end."""
-    model = find(asked, dtype, state.store, state.settings, check)
+    model = find(asked, dtype, state, check)
     try:
         yield model
     finally:
@@ -195,12 +188,12 @@ def of(
 def find(
     asked: ModelAsked,
     dtype: DType,
-    store: Store,
-    settings: Settings,
+    state: State,
     check: Callable[[], None],
 ) -> Modelled:
     """The Modelled of a request: the config's rules, that all of it runs, then its limits, then
     what a stored model's tensors can serve; or the error that says why there is none."""
+    store, settings = state.store, state.settings
     limits.check_weight_ranks(asked, settings)
     checkpoint = None if asked.name is None else store.get(asked.name)
     config, overrides = config_of(asked, checkpoint)
@@ -215,6 +208,7 @@ def find(
         fit=_fit(asked, config, overrides, checkpoint),
         settings=settings,
         store=store,
+        form=state.form,
         check=check,
     )
 
@@ -263,16 +257,24 @@ def _fit(
     return overriding.fit(checkpoint.config, config, overrides, asked.weights.tensors)
 
 
-def _weights(model: Modelled, brought: Brought) -> ModelWeights:
+def _as_stored(model: Modelled, changes: Brought) -> Checkpoint | None:
+    """The stored model, where nothing of it is changed."""
+    stored = model.checkpoint
+    changed = stored is None or model.config is not stored.config or not changes.nothing
+    return None if changed else stored
+
+
+def _weights(model: Modelled, changes: Brought) -> ModelWeights:
     config, checkpoint, dtype = model.config, model.checkpoint, model.dtype
-    if checkpoint is not None and config is checkpoint.config and brought.nothing:
-        return model.store.packed(checkpoint, dtype)
+    stored = _as_stored(model, changes)
+    if stored is not None:
+        return model.store.packed(stored, dtype)
     source = (
-        initial.by_stack(config, _initial(brought.asked, dtype, model.check))
+        initial.by_stack(config, _initial(changes.asked, dtype, model.check))
         if checkpoint is None
-        else overriding.source(checkpoint.source(), brought.fit.filled, config, dtype)
+        else overriding.source(checkpoint.source(), changes.fit.filled, config, dtype)
     )
-    changed = edits.changed(source, brought.tensors, brought.edits, model.check)
+    changed = edits.changed(source, changes.tensors, changes.edits, model.check)
     return weights.build(config, changed, dtype)
 
 
@@ -284,38 +286,3 @@ def _initial(
     if asked.init == "zeros":
         return partial(initial.zeros, dtype)
     return partial(initial.seeded, asked.seed or 0, dtype, check=check)
-
-
-def _origin(brought: Brought, checkpoint: Checkpoint | None) -> Mapping[str, object]:
-    """Where the weights came from: what made them, which were given whole, which were edited."""
-    asked = brought.asked
-    init = (asked.init or "seeded") if checkpoint is None else None
-    return {
-        "init": init,
-        "seed": (asked.seed or 0) if init == "seeded" else None,
-        "given": list(brought.tensors),
-        "edited": list(dict.fromkeys(edit.tensor for edit in brought.edits)),
-        "filled": brought.fit.filled,
-        "unused": brought.fit.unused,
-    }
-
-
-def digest_of(checkpoint: Checkpoint) -> str:
-    """The digest of a stored model as it is."""
-    return _digest(checkpoint.config, Brought(WeightsAsked(), {}, []), checkpoint)
-
-
-def _digest(config: ModelConfig, brought: Brought, checkpoint: Checkpoint | None) -> str:
-    """sha256 over what decides the model: its content or seed, its config, what was changed."""
-    asked = brought.asked
-    account = {
-        "content": None if checkpoint is None else checkpoint.content,
-        "made": {key: _origin(brought, checkpoint)[key] for key in ("init", "seed")},
-        "config": config_json.as_json(config),
-        "tensors": {
-            name: sha256(values.tobytes()).hexdigest() for name, values in asked.tensors.items()
-        },
-        "edits": [edit.account() for edit in asked.edits],
-    }
-    text = orjson.dumps(account, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
-    return f"sha256:{sha256(text).hexdigest()}"

@@ -25,6 +25,7 @@ from schemas.equivariance import EquivarianceRequest
 from schemas.equivariance_answers import EquivarianceAnswer
 from schemas.jacobian import JacobianRequest
 from schemas.jacobian_answers import JacobianAnswer
+from schemas.plan_answers import PlanAnswer, TracePlanAnswer
 from schemas.problems import LimitProblem, Problem, UnknownModelProblem
 from schemas.rope import RopeRequest
 from schemas.rope_answers import RopeAnswer
@@ -39,6 +40,7 @@ from schemas.subspaces_answers import SubspacesAnswer
 from schemas.sweep import SweepRequest
 from schemas.sweep_answers import SweepAnswer
 from schemas.trace import TraceRequest
+from service.forms import form, sent
 from service.problems import KINDS, MEDIA_TYPE, Kind
 from service.storage import parts
 
@@ -63,6 +65,7 @@ _COMPONENTS = "#/components/schemas/"
 _TEMPLATE = _COMPONENTS + "{model}"
 _DESCRIBED: Sequence[tuple[Sequence[type], JsonSchemaMode]] = (
     ((Problem, LimitProblem, UnknownModelProblem), "serialization"),
+    ((PlanAnswer, TracePlanAnswer), "serialization"),
     (REQUESTS, "validation"),
     (ANSWERS, "serialization"),
 )
@@ -88,10 +91,19 @@ _EXAMPLES: Mapping[str, Json] = {
     "unknown-model": {"models": ["eiffel-toy", "induction", "letter-sort"]},
 }
 
+_BINARY: Json = {
+    "type": "string",
+    "format": "binary",
+    "description": "The same request as a safetensors file: its JSON, without its tensors, under "
+    "__metadata__ in the entry request; each tensor as an entry that is named by the JSON Pointer "
+    "of its place, as /input/tensor.",
+}
+
 _AN_UPLOAD = {"file": ["@config.json", "@model.safetensors", "@tokenizer.json", "@README.md"]}
 
 OF_A_BODY = (
     "malformed-json",
+    "malformed-safetensors",
     "not-acceptable",
     "slow-body",
     "body-too-large",
@@ -108,10 +120,22 @@ OF_A_SIZING = ("unknown-model", "config-rule", "unanswerable", "invalid-selectio
 """What a call that sizes a model may be answered besides."""
 
 
-def body(model: type[BaseModel], examples: Mapping[str, Json]) -> Json:
-    """`openapi_extra` of a route that reads a model as JSON; examples as {name: {"value": …}}."""
-    media = {"schema": {"$ref": _COMPONENTS + model.__name__}, "examples": dict(examples)}
-    return {"requestBody": {"required": True, "content": {"application/json": media}}}
+def body(
+    model: type[BaseModel], examples: Mapping[str, Json], taken: Sequence[str] = sent.TAKEN
+) -> Json:
+    """`openapi_extra` of a route that reads a model; examples as {name: {"value": …}}.
+
+    taken: the media types of its body, which is what `bodies.read` goes by.
+    """
+    described = {
+        form.JSON: {
+            "schema": {"$ref": _COMPONENTS + model.__name__},
+            "examples": dict(examples),
+        },
+        form.SAFETENSORS: {"schema": _BINARY},
+    }
+    content = {media: described[media] for media in taken}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def upload() -> Json:
@@ -136,6 +160,19 @@ def answer(model: type, example: Mapping[str, Any]) -> Json:
     """What a route that answers a model as JSON may look like."""
     schema = {"$ref": _COMPONENTS + model.__name__}
     return {"content": {"application/json": {"schema": schema, "example": dict(example)}}}
+
+
+def tensors(model: type, example: Mapping[str, Any], plan: type = PlanAnswer) -> Json:
+    """What a route that answers tensors, or its plan, may look like: JSON, a safetensors body,
+    JSON Lines."""
+    told = answer(model, example)
+    either = [{"$ref": _COMPONENTS + each.__name__} for each in (model, plan)]
+    told["content"][form.JSON]["schema"] = {"anyOf": either}
+    told["content"] |= {
+        form.SAFETENSORS: {"schema": {"type": "string", "format": "binary"}},
+        **{lines: {"schema": {"type": "string"}} for lines in (form.LINES, form.NDJSON)},
+    }
+    return told
 
 
 def problem_responses(*codes: str) -> Responses:

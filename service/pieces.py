@@ -1,6 +1,7 @@
-"""A JSON answer made of pieces that are never joined: large answers are not copied."""
+"""An answer made of pieces that are never joined: large answers are not copied."""
 
 import logging
+import time
 from asyncio import sleep
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,35 +9,83 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from service.forms.tensors import Piece
 from service.held import Held
 
 ABORT = "glassblock.abort"
 """The extension of a scope that closes its connection at once: {"abort": a function}."""
 
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 19
+
+SLOWEST = 1 << 15
+"""Bytes a second (32 KiB): the least that a reader has to take, all in all."""
+
+CHUNKS_A_TURN = 2
+"""They are taken in a millisecond."""
 
 log = logging.getLogger("glassblock")
 
 
-class JsonPieces(Response):
-    """Sends pieces of one JSON text; `seconds` by step go to the header Server-Timing.
+class Cut(Exception):
+    """A reader was too slow."""
 
-    The text counts as held while it is sent. A client that leaves a chunk of it untaken for
-    `send_seconds` is cut off.
+
+class Reader:
+    """Who an answer is sent to: its head, then chunks of its body.
+
+    Each may stay untaken for `send_seconds`; all together for that long and a second more for
+    every `SLOWEST` bytes that were taken. Then it is Cut.
     """
 
-    media_type = "application/json"
+    def __init__(self, send: Send, send_seconds: float) -> None:
+        self._send = send
+        self._seconds = send_seconds
+        self._left = send_seconds
+
+    async def head(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Begin an answer that is one."""
+        await self._in_time({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def take(self, pieces: Sequence[Piece], *, whole: bool = False) -> None:
+        """Some of the body, or the rest of it; after some chunks others have their turn."""
+        every = list(chunks(pieces)) or [b""]
+        for at, chunk in enumerate(every, 1):
+            more = not whole or at < len(every)
+            await self._in_time({"type": "http.response.body", "body": chunk, "more_body": more})
+            self._left += len(chunk) / SLOWEST
+            if at % CHUNKS_A_TURN == 0 and at < len(every):
+                await sleep(0)
+
+    async def end(self) -> None:
+        """The body is whole."""
+        await self._in_time({"type": "http.response.body", "body": b""})
+
+    async def _in_time(self, message: Message) -> None:
+        start = time.monotonic()
+        with anyio.move_on_after(min(self._left, self._seconds)) as patience:
+            await self._send(message)
+        if patience.cancelled_caught:
+            log.info("An answer was cut: its reader takes too little of it.")
+            raise Cut
+        self._left -= time.monotonic() - start
+
+
+class Pieces(Response):
+    """Sends the pieces of one answer; `seconds` by step go to the header Server-Timing.
+
+    The answer counts as held while it is sent. A client that is too slow a Reader is cut off.
+    """
 
     def __init__(
         self,
-        pieces: Sequence[bytes],
+        pieces: Sequence[Piece],
         seconds: Mapping[str, float],
         *,
+        media: str,
         held: Held,
         send_seconds: float,
     ) -> None:
-        timing = ", ".join(f"{step};dur={1e3 * took:.3f}" for step, took in seconds.items())
-        super().__init__(headers={"Server-Timing": timing})
+        super().__init__(headers=headers(seconds), media_type=media)
         self._pieces = pieces
         self._held = held
         self._send_seconds = send_seconds
@@ -45,30 +94,37 @@ class JsonPieces(Response):
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Send the head, then each piece."""
+        reader = Reader(send, self._send_seconds)
         try:
             with self._held.count(self._size):
-                await self._send(send)
-        except TimeoutError:
-            log.info("An answer was cut: %g s were not enough to take a part.", self._send_seconds)
+                await reader.head(self.raw_headers)
+                await reader.take(self._pieces, whole=True)
+        except Cut:
             await cut(scope)
 
-    async def _send(self, send: Send) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await self._in_time(send, start)
-        for chunk in self._chunks():
-            await self._in_time(
-                send, {"type": "http.response.body", "body": chunk, "more_body": True}
-            )
-        await self._in_time(send, {"type": "http.response.body", "body": b""})
 
-    async def _in_time(self, send: Send, message: Message) -> None:
-        with anyio.fail_after(self._send_seconds):
-            await send(message)
+def headers(seconds: Mapping[str, float]) -> dict[str, str]:
+    """The headers of every answer that was computed."""
+    timing = ", ".join(f"{step};dur={1e3 * took:.3f}" for step, took in seconds.items())
+    return {"Server-Timing": timing, "Vary": "Accept"}
 
-    def _chunks(self) -> Iterator[bytes]:
-        for piece in self._pieces:
-            for at in range(0, len(piece), CHUNK_BYTES):
-                yield piece[at : at + CHUNK_BYTES]
+
+def chunks(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Small pieces joined, large ones in parts that are not copied."""
+    small: list[Piece] = []
+    waiting = 0
+    for piece in pieces:
+        if len(piece) + waiting > CHUNK_BYTES and small:
+            yield b"".join(small)
+            small, waiting = [], 0
+        if len(piece) <= CHUNK_BYTES:
+            small.append(piece)
+            waiting += len(piece)
+            continue
+        for at in range(0, len(piece), CHUNK_BYTES):
+            yield memoryview(piece)[at : at + CHUNK_BYTES]
+    if small:
+        yield b"".join(small)
 
 
 async def cut(scope: Scope) -> None:

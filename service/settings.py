@@ -80,6 +80,12 @@ class Settings(BaseSettings):
         description="The largest body of a request.",
         json_schema_extra={"unit": "bytes"},
     )
+    binary_body_bytes: int = Field(
+        default=64 * MIB,
+        ge=1,
+        description="The largest body of a request in safetensors.",
+        json_schema_extra={"unit": "bytes"},
+    )
     body_lists: int = Field(
         default=1 << 19,
         ge=1,
@@ -118,14 +124,33 @@ class Settings(BaseSettings):
         default=30,
         gt=0,
         allow_inf_nan=False,
-        description="The longest a client may leave a part of its answer (256 KiB at most) "
+        description="The longest a client may leave a part of its answer (512 KiB at most) "
         "untaken.",
         json_schema_extra={"unit": "seconds"},
+    )
+    stream_seconds: float = Field(
+        default=300,
+        gt=0,
+        allow_inf_nan=False,
+        description="The longest a stream of lines may take, its reader's time included.",
+        json_schema_extra={"unit": "seconds"},
+    )
+    stream_bytes: int = Field(
+        default=1 << 30,
+        ge=1,
+        description="The most memory of all streams that are open at once.",
+        json_schema_extra={"unit": "bytes"},
     )
     answer_elements: int = Field(
         default=4 * MIB,
         ge=1,
         description="The most tensor elements in one answer.",
+        json_schema_extra={"unit": "elements"},
+    )
+    binary_elements: int = Field(
+        default=32 * MIB,
+        ge=1,
+        description="The most tensor elements in one answer as safetensors, base64 or JSON Lines.",
         json_schema_extra={"unit": "elements"},
     )
     work_flops: int = Field(
@@ -239,8 +264,12 @@ class Settings(BaseSettings):
     @field_validator("held_bytes")
     @classmethod
     def _one_body_fits(cls, held_bytes: int, info: ValidationInfo) -> int:
-        if held_bytes < info.data.get("body_bytes", 0):
-            raise ValueError("must be at least body_bytes, or the largest body would never fit")
+        largest = max(info.data.get("body_bytes", 0), info.data.get("binary_body_bytes", 0))
+        if held_bytes < largest:
+            raise ValueError(
+                "must be at least body_bytes and binary_body_bytes, or the largest body would "
+                "never fit"
+            )
         return held_bytes
 
 

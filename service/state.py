@@ -6,7 +6,9 @@ from typing import cast
 from starlette.requests import Request
 
 from service.admission import Admission
+from service.forms.form import PLAIN, Form
 from service.held import Held
+from service.quick import Quick
 from service.settings import Settings
 from service.storage.store import Store
 from service.storage.uploading import Uploading
@@ -14,14 +16,19 @@ from service.storage.uploading import Uploading
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Made once for each application."""
+    """Made once for each application; a request in hand has a copy with its form."""
 
     settings: Settings
     admission: Admission
     held: Held
+    streams: Held
+    """The memory of the streams that are open."""
     store: Store
+    quick: Quick
     uploading: Uploading | None
     """None where uploads are refused."""
+    form: Form = PLAIN
+    """Of the answer to the request in hand."""
 
 
 def make(settings: Settings) -> State:
@@ -36,7 +43,9 @@ def make(settings: Settings) -> State:
         settings=settings,
         admission=admission,
         held=held,
+        streams=Held(settings.stream_bytes),
         store=store,
+        quick=Quick(),
         uploading=None if uploads is None else Uploading(store, uploads, settings, admission),
     )
 

@@ -1,189 +1,123 @@
-"""A selection against a model and an input, weighed: what it costs, what of it would fit.
+"""A selection against a model and an input, to be weighed before anything is made."""
 
-One rule for the answer: all of what was asked, or a 413 that says how large each part is and
-what to select; never a silent part of it.
-"""
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from functools import cached_property
-
-import orjson
-from pydantic import JsonValue
-
-from compute import cost, selection, stages
-from compute.config import ModelConfig
-from compute.cost import Cost
-from compute.selection import Scene, Selection, Wanted
-from compute.sizing.tracing import traced
-from compute.types import AXES, DType, Selected
-from schemas.problems import Advice, Estimate
+from compute import cost
+from compute.cost import BYTES, Cost
+from compute.selection import Scene, Selection
+from compute.sizing.tracing.wire_bytes import Text
+from compute.types import DType
 from service import limits, trace_text
-from service.errors import TooLarge
-from service.settings import Settings
+from service.forms.form import PLAIN, Form
 
-_MOST_ADVICE = 4096  # bytes: a problem is short, and tells its limit and estimate too
+_MOST_REMEMBERED = 512
+"""Stages, and indices of their slices, of a selection whose figures are remembered."""
 
-USE = ("logits", "resid_post", "attn.pattern", "attn_out", "ffn_out", "resid_pre", "resid_mid")
-"""The stages that are kept first where not all fit; the others follow, small ones first."""
+_PARTS_AT_ONCE = 2
+"""Blocks whose kept stages a stream holds at once, at most."""
 
-_NOTHING_FITS = (
-    "Nothing of this run fits: ask for fewer positions, a smaller batch or model, "
-    "or have the limit raised."
-)
+_SUMS = 2
+"""Float64 sums of updates with which identities go on from block to block."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """A selection against a model and an input, to be weighed."""
+    """A selection against a model and an input, to be weighed for an answer in a form.
+
+    streamed: its stages are written as they are computed, and let go. others: the media types
+    that the same request may ask for, where more may fit. is_one_of_several: other runs follow it.
+    """
 
     scene: Scene
     selected: Selection
     dtype: DType
-
-    @cached_property
-    def cost(self) -> Cost:
-        """What the run costs, worked out once."""
-        return cost.estimate(self.scene, self.selected, self.dtype)
-
-    @cached_property
-    def tensors_bytes(self) -> int:
-        """Bytes of JSON that the answer's tensors take at most."""
-        return traced.tensors_at_most(self.scene, self.selected.wanted, self.dtype)
+    form: Form = PLAIN
+    streamed: bool = False
+    others: Sequence[str] = ()
+    is_one_of_several: bool = False
 
     @property
+    def cost(self) -> Cost:
+        """What the run costs."""
+        return self._figures.cost
+
+    @property
+    def answer_at_most(self) -> int:
+        """Bytes of the answer in its own form, at most."""
+        return self._figures.answer_at_most
+
+    @cached_property
+    def _figures(self) -> "_Figures":
+        key = self._key()
+        return _figures(self) if key is None else _known_figures(_Alike(key, self))
+
+    def _key(self) -> Hashable | None:
+        """What the figures depend on; None of a selection that is too long to be remembered."""
+        wanted, scene = self.selected.wanted, self.scene
+        if len(wanted) > _MOST_REMEMBERED:
+            return None
+        wheres = [tuple(each.where.items()) for each in wanted]
+        if sum(len(indices) for where in wheres for _, indices in where) > _MOST_REMEMBERED:
+            return None
+        names = [(each.name, each.summary) for each in wanted]
+        return (
+            *(scene.key, self.dtype, self.form, *self.selected.absent.items(), *names, *wheres),
+        )
+
+    @cached_property
+    def beside(self) -> Text:
+        """Bytes of JSON of the answer but its tensors."""
+        return trace_text.beside(self.scene, self.selected.absent)
+
+    def answer_text(self, form: Form) -> Text:
+        """Bytes of the answer in a form, about and at most."""
+        wanted = self.selected.wanted
+        return trace_text.answer(self.scene, wanted, self.beside, self.dtype, form)
+
+    @cached_property
     def memory_bytes(self) -> int:
-        """Memory of the run and its answer's text, at most."""
-        beside = trace_text.beside(self.scene, self.selected.absent)
-        return limits.memory_bytes(self.cost, self.tensors_bytes + beside.at_most)
+        """Memory of the run and its answer, at most."""
+        if self.streamed:
+            return limits.memory_bytes(self._as_streamed(), self._line_at_most())
+        return limits.memory_bytes(self.cost, self.answer_at_most)
+
+    def _as_streamed(self) -> Cost:
+        """The cost of a run that keeps two blocks' stages, and sums of the updates in float64."""
+        parts = sorted(cost.kept_parts(self.scene, self.selected, self.dtype).values())
+        b, n, s = (self.scene.lengths.get(x, 1) for x in "bns")
+        sums = _SUMS * BYTES["float64"] * b * max(n, s) * self.scene.config.d_model
+        return replace(self.cost, kept_bytes=sum(parts[-_PARTS_AT_ONCE:]) + sums)
+
+    def _line_at_most(self) -> int:
+        line = trace_text.longest_line(self.scene, self.selected.wanted, self.dtype, self.form)
+        return max(line + self.beside.at_most, limits.LINES_BYTES)
 
 
-def check_work(work: Work, settings: Settings) -> None:
-    """Raise TooLarge, with the estimate by stage and a selection that fits, beyond a limit."""
-    broken = next(_broken(work, settings), None)
-    if broken is None:
-        return
-    name, value, got = broken
-    raise TooLarge(
-        limit={"name": name, "value": value, "got": got},
-        estimate=estimate(work, with_weights=name == "memory_bytes"),
-        advice=_advice(work, settings),
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    cost: Cost
+    answer_at_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """A work, equal to others with the same figures."""
+
+    key: Hashable
+    work: Work = field(compare=False)
+
+
+def _figures(work: Work) -> _Figures:
+    scene, wanted, dtype = work.scene, work.selected.wanted, work.dtype
+    return _Figures(
+        cost=cost.estimate(scene, work.selected, dtype),
+        answer_at_most=trace_text.at_most(scene, wanted, work.beside, dtype, work.form),
     )
 
 
-def estimate(work: Work, *, with_weights: bool) -> Estimate:
-    """The cost as a problem tells it, parts by stage over the blocks asked for, largest first."""
-    price = work.cost
-    return {
-        "elements": price.elements,
-        "bytes": work.memory_bytes,
-        "seconds": limits.seconds(price.flops, price.elements),
-        "parts": [{"stage": x, "elements": count} for x, count in _parts(work, with_weights)],
-    }
-
-
-def _parts(work: Work, with_weights: bool) -> list[tuple[str, int]]:
-    """(stage, elements), the largest first: a stage of one block of several by its own name."""
-    groups: dict[str, list[str]] = {}
-    for wanted in work.selected.wanted:
-        groups.setdefault(_kind(wanted), []).append(wanted.name)
-    own = {
-        kind: names[0]
-        for kind, names in groups.items()
-        if len(names) == 1 and not _is_every(names, work.scene.config)
-    }
-    parts = [(own.get(x, x), elements) for x, elements in _by_kind(work)]
-    if with_weights:
-        parts.append(("weights", work.cost.weight_bytes // cost.BYTES[work.dtype]))
-    return sorted(parts, key=lambda part: (-part[1], part[0]))
-
-
-def _by_kind(work: Work) -> list[tuple[str, int]]:
-    """(stage over all blocks, elements), the largest first; equal ones by name."""
-    elements: dict[str, int] = {}
-    by_stage = work.cost.by_stage
-    for wanted in work.selected.wanted:
-        kind = _kind(wanted)
-        elements[kind] = elements.get(kind, 0) + by_stage[wanted.name]
-    return sorted(elements.items(), key=lambda part: (-part[1], part[0]))
-
-
-def _kind(wanted: Wanted) -> str:
-    if wanted.stage.level != "block":
-        return wanted.name
-    return f"{stages.stack_of(wanted.name)}blocks.*.{wanted.stage.name}"
-
-
-def _advice(work: Work, settings: Settings) -> Advice:
-    """What fits of what was asked, the stages people read most first; else all of it summed up;
-    else a last row; else words."""
-    layers = (work.scene.config.n_layers - 1, 0)
-    rows = [Selected(name=f"blocks.{x}.resid_post", where={"position": (-1,)}) for x in layers]
-    smaller = [selection.resolve([row], work.scene) for row in rows]
-    for candidate in (_what_fits(work, settings), _summed_up(work), *smaller):
-        select = as_select(candidate, work.scene.config)
-        told = len(orjson.dumps(select)) <= _MOST_ADVICE
-        if candidate.wanted and told and _fits(work, candidate, settings):
-            return {"select": select}
-    return {"text": _NOTHING_FITS}
-
-
-def _what_fits(work: Work, settings: Settings) -> Selection:
-    """The selection's stages, added a kind at a time in the order of USE while they fit."""
-    kinds = sorted(_by_kind(work), key=lambda part: (_use(part[0]), part[1], part[0]))
-    chosen: set[str] = set()
-    for kind, _ in kinds:
-        if _fits(work, _only(work, chosen | {kind}), settings):
-            chosen.add(kind)
-    return _only(work, chosen)
-
-
-def _summed_up(work: Work) -> Selection:
-    return Selection(tuple(replace(w, summary=True) for w in work.selected.wanted), {})
-
-
-def _only(work: Work, kinds: AbstractSet[str]) -> Selection:
-    return Selection(tuple(w for w in work.selected.wanted if _kind(w) in kinds), {})
-
-
-def _fits(work: Work, candidate: Selection, settings: Settings) -> bool:
-    return next(_broken(Work(work.scene, candidate, work.dtype), settings), None) is None
-
-
-def _broken(work: Work, settings: Settings) -> Iterator[tuple[str, int, int]]:
-    price = work.cost
-    needed = work.memory_bytes
-    return limits.beyond(price.elements, needed, price.flops, settings)
-
-
-def _use(kind: str) -> int:
-    name = kind.removeprefix("blocks.*.")
-    return USE.index(name) if name in USE else len(USE)
-
-
-def as_select(selected: Selection, config: ModelConfig) -> list[JsonValue]:
-    """A selection as a request writes it, a stage of every block under one name."""
-    alike: dict[object, list[Wanted]] = {}
-    for wanted in selected.wanted:
-        key = (_kind(wanted), wanted.summary, tuple(wanted.where.items()))
-        alike.setdefault(key, []).append(wanted)
-    return [item for group in alike.values() for item in _items(group, config)]
-
-
-def _items(group: list[Wanted], config: ModelConfig) -> list[JsonValue]:
-    if _is_every([wanted.name for wanted in group], config):
-        return [_item(_kind(group[0]), group[0])]
-    return [_item(wanted.name, wanted) for wanted in group]
-
-
-def _is_every(names: list[str], config: ModelConfig) -> bool:
-    """Whether a stage's full names are those of every block of its stack."""
-    return len(names) == stages.config_of(names[0], config).n_layers
-
-
-def _item(name: str, wanted: Wanted) -> JsonValue:
-    if not wanted.where and not wanted.summary:
-        return name
-    where: dict[str, JsonValue] = {AXES[x]: list(wanted.where[x]) for x in wanted.where}
-    return {"name": name, **where, **({"summary": True} if wanted.summary else {})}
+@lru_cache(maxsize=64)
+def _known_figures(alike: _Alike) -> _Figures:
+    """The same, remembered: requests of a class are much alike."""
+    return _figures(alike.work)

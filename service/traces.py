@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from compute.interventions import intervened
 from compute.trace import Trace, identities_of, trace
 from schemas.trace import TraceRequest
-from service import encoding, intervening, modelled, views
+from service import intervening, modelled, trace_plans, views
+from service.forms import tensors
 from service.modelled import Modelled
 from service.plans import plan
 from service.state import State
@@ -14,6 +15,8 @@ from service.state import State
 def work(request: TraceRequest, state: State, check: Callable[[], None]) -> Mapping[str, object]:
     """The members of the answer to a trace request; `check` may raise to stop the work."""
     with modelled.of(request.model, request.dtype, state, check) as model:
+        if request.dry_run:
+            return trace_plans.answer(request, model)
         return _intervened(request, model) if intervening.asks(request) else _plain(request, model)
 
 
@@ -47,7 +50,7 @@ def _intervened(request: TraceRequest, model: Modelled) -> Mapping[str, object]:
 
 
 def _tensors(traced: Trace) -> Mapping[str, object]:
-    return {"tensors": encoding.Tensors(encoding.of_trace(traced))}
+    return {"tensors": tensors.Tensors(tensors.of_trace(traced))}
 
 
 def _told(request: TraceRequest, model: Modelled, traced: Trace) -> Mapping[str, object]:

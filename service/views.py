@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from compute import config_json
 from compute.cost import Cost
 from compute.positions import ids_for
 from compute.trace import Trace
@@ -21,7 +20,7 @@ def model(asked: Modelled, weighted: Weighted) -> View:
         "name": None if asked.checkpoint is None else asked.checkpoint.name,
         "preset": asked.asked.preset,
         "digest": weighted.digest,
-        "config": config_json.as_json(asked.config),
+        "config": asked.told_config,
         "weights": weighted.origin,
         "overrides": asked.overrides,
     }

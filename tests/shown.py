@@ -20,7 +20,7 @@ ROUNDING = 1e-9  # float64 through a few blocks, on kernels that round in anothe
 _ELSEWHERE = {
     *("ModelAnswer", "InputAnswer", "PositionAnswer"),
     *("ModelAsked", "InputAsked", "RopeScalingAsked"),
-    *("ConfigAnswer", "ConventionsAsked"),
+    *("ConfigAnswer", "ConventionsAsked", "FormAsked"),
 }
 """What other pages document."""
 

@@ -15,7 +15,7 @@ from compute.tensors import Tensor
 from compute.types import Array
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
 class Checkpoint:
     """A model by name: its family, config, where its tensors lie, tokenizer, card.
 

@@ -29,10 +29,22 @@ WIDTHS: Mapping[str, int] = {
 """dtype -> bytes of one number. Weights are of the floating ones, masks and counters of any."""
 
 _NAME = re.compile(rf"[!-~]{{1,{LONGEST_NAME}}}")
-_METADATA = "__metadata__"
+METADATA = "__metadata__"
 _ENTRY = {"dtype", "shape", "data_offsets"}
 _METADATA_ROOM = 1 << 12  # braces in metadata, which often holds JSON in strings
 _NUMBERS_A_TENSOR = MOST_AXES + 5  # commas of one entry
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that an entry of a header breaks, in words with {tensor} for its name and {file} for
+    what holds it, without a full stop. tensor: its name; none where the header as a whole, or a
+    name that is none, is at fault."""
+
+    tensor: str | None
+    rule: str
+    expected: object = None
+    got: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +83,42 @@ def read_entries(content: bytes, file_bytes: int, name: str) -> dict[str, Entry]
     """
     _refuse_too_many(content, name)
     raw = parsed_object(content, name)
-    metadata = raw.pop(_METADATA, {})
-    faults = [] if _is_metadata(metadata) else [fault((name, _METADATA), "No metadata.")]
-    found_faults = (x for key, value in raw.items() for x in _faults(name, key, value))
-    faults += islice(found_faults, MOST_FAULTS)
-    refuse_if(ModelError, faults)
+    metadata = raw.pop(METADATA, {})
+    faults = [] if is_metadata(metadata) else [fault((name, METADATA), "No metadata.")]
     start = 8 + len(content)
-    found = {key: _entry(value, start) for key, value in raw.items()}
-    refuse_if(ModelError, list(islice(_gaps(found, start, file_bytes, name), MOST_FAULTS)))
-    return found
+    faults += (_told(name, x) for x in islice(broken(raw, file_bytes - start), MOST_FAULTS))
+    refuse_if(ModelError, faults)
+    return entries(raw, start)
+
+
+def broken(raw: Mapping[str, object], tensor_bytes: int) -> Iterator[Broken]:
+    """What is wrong with a header as JSON, without its metadata, before so many bytes of tensors:
+    with its entries one by one, or else with how they lie."""
+    fine = True
+    for name, value in raw.items():
+        for found in _broken(name, value):
+            fine = False
+            yield found
+    if fine:
+        yield from _gaps(entries(raw, 0), tensor_bytes)
+
+
+def entries(raw: Mapping[str, object], start: int) -> dict[str, Entry]:
+    """The tensors of a header as JSON of which nothing is broken; start: where their bytes are."""
+    return {name: _entry(value, start) for name, value in raw.items()}
+
+
+def is_metadata(raw: object) -> bool:
+    """Whether something is an object of texts."""
+    return isinstance(raw, dict) and all(isinstance(value, str) for value in raw.values())
+
+
+def _told(file: str, found: Broken) -> Fault:
+    """A broken rule as a fault of a file, with what came where that is a text."""
+    detail = found.rule.format(tensor=found.tensor, file=file)
+    got = f"; got {found.got}" if isinstance(found.got, str) else ""
+    place = (file,) if found.tensor is None else (file, found.tensor)
+    return fault(place, f"{detail}{got}.", found.expected, found.got)
 
 
 def _refuse_too_many(content: bytes, name: str) -> None:
@@ -90,30 +129,27 @@ def _refuse_too_many(content: bytes, name: str) -> None:
         raise refused(name, f"{name} has more than {MOST_TENSORS} tensors.", MOST_TENSORS)
 
 
-def _is_metadata(raw: object) -> bool:
-    return isinstance(raw, dict) and all(isinstance(value, str) for value in raw.values())
-
-
-def _faults(file: str, name: str, raw: object) -> Iterator[Fault]:
-    place = (file, name)
+def _broken(name: str, raw: object) -> Iterator[Broken]:
     if not _NAME.fullmatch(name):
-        detail = f"A tensor's name is 1 to {LONGEST_NAME} printable characters; got {shown(name)}."
-        yield fault((file,), detail)
+        rule = f"A tensor's name is 1 to {LONGEST_NAME} printable characters"
+        yield Broken(None, rule, got=shown(name))
     elif not isinstance(raw, dict) or set(raw) != _ENTRY:
-        yield fault(place, f"{name} must have dtype, shape and data_offsets.")
+        yield Broken(name, "{tensor} must have dtype, shape and data_offsets")
     elif not isinstance(raw["dtype"], str) or raw["dtype"] not in WIDTHS:
         there = ", ".join(WIDTHS)
-        detail = f"{name} is of dtype {shown(raw['dtype'])}, which is not read; {there} are."
-        yield fault(place, detail, there, shown(raw["dtype"]))
+        rule = f"{{tensor}} is of a dtype that is not read; {there} are"
+        yield Broken(name, rule, there, shown(raw["dtype"]))
     elif not _whole(raw["shape"], MOST_AXES):
-        yield fault(place, f"The shape of {name} is no list of at most {MOST_AXES} lengths.")
+        rule = f"The shape of {{tensor}} is no list of at most {MOST_AXES} lengths"
+        yield Broken(name, rule)
     elif not _whole(raw["data_offsets"], 2) or len(raw["data_offsets"]) != 2:
-        yield fault(place, f"data_offsets of {name} must be two whole numbers.")
+        yield Broken(name, "data_offsets of {tensor} must be two whole numbers")
     else:
         begin, end = raw["data_offsets"]
         needed = prod(raw["shape"]) * WIDTHS[raw["dtype"]]
         if end - begin != needed:
-            yield fault(place, f"{name} has bytes that its shape does not.", needed, end - begin)
+            rule = "{tensor} has bytes that its shape does not"
+            yield Broken(name, rule, needed, end - begin)
 
 
 def _whole(raw: object, most: int) -> bool:
@@ -126,18 +162,17 @@ def _whole(raw: object, most: int) -> bool:
 
 
 def _entry(raw: object, start: int) -> Entry:
-    assert isinstance(raw, dict)  # noqa: S101 - `_faults` found none
+    assert isinstance(raw, dict)  # noqa: S101 - `broken` found nothing
     return Entry(raw["dtype"], tuple(raw["shape"]), start + raw["data_offsets"][0])
 
 
-def _gaps(found: Mapping[str, Entry], start: int, file_bytes: int, file: str) -> Iterator[Fault]:
+def _gaps(found: Mapping[str, Entry], tensor_bytes: int) -> Iterator[Broken]:
     """Tensors lie end to end: no byte belongs to two, or to none."""
-    at = start
+    at = 0
     for name, entry in sorted(found.items(), key=lambda x: (x[1].begin, x[1].bytes)):
         if entry.begin != at:
-            detail = f"{name} does not begin where the tensor before it ends."
-            yield fault((file, name), detail, at - start, entry.begin - start)
+            rule = "{tensor} does not begin where the tensor before it ends"
+            yield Broken(name, rule, at, entry.begin)
         at = entry.begin + entry.bytes
-    if at != file_bytes:
-        detail = f"The tensors of {file} do not end where it ends."
-        yield fault(file, detail, at, file_bytes)
+    if at != tensor_bytes:
+        yield Broken(None, "The tensors of {file} do not end where it ends", at, tensor_bytes)

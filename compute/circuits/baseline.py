@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import hypot
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +23,7 @@ SAMPLES = 20
 SEED = 0
 _REMEMBERED = 256
 
-Rng = np.random.Generator
+Rng: TypeAlias = "np.random.Generator"  # in quotes: NumPy imports it when it is asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 
 from schemas.answers import TraceAnswer
 from schemas.problems import Problem
+from service.forms.tensors import Piece
 from service.picture import page, problem, sizing
 from service.picture.fitting import Look
 
@@ -25,7 +26,7 @@ class Screen(Console):
 
 
 def show_answer(
-    pieces: Sequence[bytes], stream: TextIO, token_of: Callable[[str, int], str] | None = None
+    pieces: Sequence[Piece], stream: TextIO, token_of: Callable[[str, int], str] | None = None
 ) -> None:
     """Print an answer, which comes as JSON in pieces; `token_of` as of `page.page`."""
     answer = cast(TraceAnswer, orjson.loads(b"".join(pieces)))
@@ -34,7 +35,7 @@ def show_answer(
 
 
 def show_sizing(
-    pieces: Sequence[bytes],
+    pieces: Sequence[Piece],
     stream: TextIO,
     notes_of: Callable[[Mapping[str, Any]], Sequence[str]],
 ) -> None:

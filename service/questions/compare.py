@@ -10,7 +10,7 @@ from compute.interventions import intervened
 from compute.trace import Trace
 from compute.types import DType
 from schemas.compare import CompareRequest
-from schemas.trace import TraceRequest
+from schemas.trace import RunAsked
 from service import errors, intervening, limits, modelled, views
 from service.intervening import Intervening
 from service.limits import Need
@@ -54,7 +54,7 @@ def work(asked: CompareRequest, state: State, check: Callable[[], None]) -> View
 
 
 def _side(
-    name: str, asked: TraceRequest, models: ExitStack, state: State, check: Callable[[], None]
+    name: str, asked: RunAsked, models: ExitStack, state: State, check: Callable[[], None]
 ) -> _Side:
     """A run within the limits of a trace; what is wrong with it stands below its name."""
     with errors.moved((), (name,)):

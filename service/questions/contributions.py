@@ -1,6 +1,7 @@
 """POST /v1/contributions: find the sum, weigh the split, run, tell each part."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from compute.contributions import cost
 from compute.contributions.answer import At, LensRow, Logit, Part, Sum
@@ -8,13 +9,16 @@ from compute.contributions.answer import State as Split
 from compute.contributions.contribute import contributions
 from compute.contributions.question import Asked, Question, resolve
 from compute.contributions.readout import Direction
+from compute.types import DType
 from schemas.contributions import ContributionsRequest, DirectionAsked
-from service import limits, modelled, views
+from service import dry_runs, limits, modelled, views
 from service.limits import Need
 from service.modelled import Modelled
 from service.state import State
 
 View = Mapping[str, object]
+
+_TOLD: DType = "float64"
 
 _ADVICE = (
     "Ask for top_k parts and leave vectors out, for fewer positions, or split by head in the place "
@@ -30,8 +34,13 @@ def work(
         reading = model.read(asked.input)
         direction = None if asked.direction is None else _direction(asked.direction, model)
         resolved = resolve(_question(asked, direction), model.scene(reading.inputs))
-        limits.check_tokens(reading.inputs, model.text, model.settings)
-        weighted = model.weights(_within_limits(resolved, model))
+        need = _need(resolved, model)
+        tokens = partial(limits.check_tokens, reading.inputs, model.text, model.settings)
+        if asked.dry_run:
+            return dry_runs.answer(model, need, _TOLD, _ADVICE, tokens)
+        tokens()
+        needed = limits.check_need(need, _TOLD, model.settings, _ADVICE, model.form)
+        weighted = model.weights(needed)
         found = contributions(resolved, weighted.weights, reading.inputs, check)
         return {
             "model": views.model(model, weighted),
@@ -67,16 +76,16 @@ def _question(asked: ContributionsRequest, direction: Direction | None) -> Quest
     )
 
 
-def _within_limits(resolved: Asked, model: Modelled) -> int:
-    """The bytes of the run, the split and the answer; TooLarge beyond a limit."""
+def _need(resolved: Asked, model: Modelled) -> Need:
+    """Of the run, the split and the answer."""
     price = cost.price(resolved, model.dtype)
-    need = Need(
+    return Need(
         elements=price.elements,
         bytes=price.bytes,
         flops=price.flops,
         parts=[(name, count) for name, count in price.parts.items() if count],
+        in_arrays=price.parts["vectors"],
     )
-    return limits.check_need(need, "float64", model.settings, _ADVICE)  # told in float64
 
 
 def _direction_view(direction: Direction, model: Modelled) -> View:

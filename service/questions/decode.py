@@ -1,6 +1,5 @@
 """POST /v1/decode: rows after a cache, and the tokens that follow. The work of one thread."""
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,9 @@ from compute.selection import Scene, Selection
 from compute.trace import Run
 from compute.types import Array, Inputs, Ints, Past
 from schemas.decode import DecodeRequest
-from service import encoding, limits, modelled, views
+from service import dry_runs, limits, modelled, views
+from service.forms import tensors
+from service.forms.tensors import Exact
 from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.reading import Reading
@@ -49,8 +50,12 @@ def work(asked: DecodeRequest, state: State, check: Callable[[], None]) -> Mappi
     """The members of the answer to a decode request; `check` may raise to stop the work."""
     with modelled.of(asked.model, asked.dtype, state, check) as model:
         plan = _planned(asked, model)
-        total = limits.check_need(_weighed(plan), asked.dtype, model.settings, _ADVICE)
-        _check_texts(plan)
+        weighed, texts = _weighed(plan), partial(_check_texts, plan)
+        if asked.dry_run:
+            _check_digest(asked, model.weights(0))
+            return dry_runs.answer(model, plan.need, asked.dtype, _ADVICE, texts, weighed=weighed)
+        total = limits.check_need(weighed, asked.dtype, model.settings, _ADVICE, model.form)
+        texts()
         weighted = model.weights(total)
         _check_digest(asked, weighted)
         steps, last = _steps(plan, weighted)
@@ -145,6 +150,7 @@ def _need(asked: DecodeRequest, model: Modelled, read: Reading, price: Price) ->
         bytes=price.bytes,
         flops=price.flops,
         parts=[*price.by_stage.items(), *parts],
+        in_arrays=beside["logits"] + beside["cache"],
     )
 
 
@@ -191,7 +197,7 @@ def _told(plan: _Plan, step: Step) -> Mapping[str, object]:
         "position": _last_ids(step),
         "top": None if last is None else _top(plan, last),
         "logits": np.array(last) if last is not None and plan.asked.logits else None,
-        "tensors": dict(encoding.of_trace(step.trace)),
+        "tensors": dict(tensors.of_trace(step.trace)),
     }
 
 
@@ -228,18 +234,12 @@ def _cache(asked: DecodeRequest, model: Modelled, past: Past, digest: str) -> ob
     if asked.cache_as == "none":
         return None
     heads = chain.from_iterable(zip(past.keys, past.values, strict=True))
-    write = _base64 if asked.cache_as == "base64" else np.ascontiguousarray
+    packed = asked.cache_as == "base64"
     names = decoding.remembered(model.config)
     return {
         "digest": digest,
         "dtype": asked.dtype,
         "position_ids": past.position_ids,
         "key_mask": past.key_mask,
-        **{name: write(values) for name, values in zip(names, heads, strict=True)},
+        **{name: Exact(values, packed) for name, values in zip(names, heads, strict=True)},
     }
-
-
-def _base64(values: Array) -> Mapping[str, object]:
-    little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-    data = b64encode(little.data).decode()
-    return {"dtype": values.dtype.name, "shape": values.shape, "data": data}

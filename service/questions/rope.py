@@ -1,6 +1,7 @@
 """POST /v1/rope: a pair or a spectrum turned to positions. The work of one worker thread."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from compute.errors import Fault, Place, QuestionError
 from compute.rotation import Rotation, Vectors
 from compute.types import Array, Ints
 from schemas.rope import RopePairAsked, RopeRequest, RopeSpectrumAsked
-from service import errors, limits, modelled
+from service import dry_runs, errors, limits, modelled
+from service.limits import Need
 from service.state import State
 
 View = Mapping[str, object]
@@ -25,11 +27,17 @@ def work(asked: RopeRequest, state: State, check: Callable[[], None]) -> View:
     """The members of the answer to a request."""
     ids = np.array(asked.positions, np.int64)
     if asked.pair is not None:
-        _check_need(len(ids), 2, 1, state)
-        return _of_pair(asked.pair, ids, _vectors(asked, 2))
+        vectors, need = _vectors(asked, 2), _need(len(ids), 2, 1)
+        if asked.dry_run:
+            return _plan(need, state)
+        _check_need(need, state)
+        return _of_pair(asked.pair, ids, vectors)
     d_head, position = _spectrum(asked, state, check)
-    _check_need(len(ids), d_head, position.rotary_dim // 2, state)
-    found = rotation.of_spectrum(position, d_head, ids, _vectors(asked, d_head))
+    vectors, need = _vectors(asked, d_head), _need(len(ids), d_head, position.rotary_dim // 2)
+    if asked.dry_run:
+        return _plan(need, state)
+    _check_need(need, state)
+    found = rotation.of_spectrum(position, d_head, ids, vectors)
     return _view(found, {"spectrum": _view_of_spectrum(found, position)})
 
 
@@ -96,20 +104,29 @@ def _refused(
     return QuestionError([fault])
 
 
-def _check_need(positions: int, width: int, pairs: int, state: State) -> None:
+def _need(positions: int, width: int, pairs: int) -> Need:
     parts = {
         "grid": 3 * positions * positions,
         "rotated": 2 * positions * width,
         "pairs": pairs * (2 * positions + _OF_A_PAIR),
     }
     elements = sum(parts.values())
-    need = limits.Need(
+    return Need(
         elements=elements,
         bytes=_HELD * 8 * elements + _VIEW_OF_A_PAIR * pairs,
         flops=2 * positions * positions * width,
         parts=list(parts.items()),
+        in_arrays=parts["rotated"],
     )
-    limits.check_need(need, "float64", state.settings, _ADVICE)
+
+
+def _check_need(need: Need, state: State) -> int:
+    return limits.check_need(need, "float64", state.settings, _ADVICE, state.form)
+
+
+def _plan(need: Need, state: State) -> View:
+    plan = dry_runs.plan(need, "float64", state.form, partial(_check_need, need, state))
+    return {"model": None, "plan": plan}
 
 
 def _view(found: Rotation, own: View, between: Array | None = None) -> View:

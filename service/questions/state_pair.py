@@ -12,13 +12,13 @@ from compute.derivatives.asking import Pair, PairAsked
 from compute.derivatives.jacobian import Jacobian, Walk
 from compute.derivatives.price import Price, price
 from compute.derivatives.pulling import Point
-from compute.derivatives.routes import route
+from compute.derivatives.routes import Route, route
 from compute.derivatives.rows import active
 from compute.errors import QuestionError, outside, refuse_if
 from compute.selection import Scene
 from compute.types import Array, Inputs
 from schemas.jacobian import JacobianRequest
-from service import limits, views
+from service import views
 from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.reading import Reading
@@ -51,10 +51,15 @@ class _Shown:
     @property
     def elements(self) -> int:
         """Numbers of the answer."""
+        norms = 2 * len(self.sizes) if "norms" in self.parts else 0
+        return self.in_arrays + norms
+
+    @property
+    def in_arrays(self) -> int:
+        """Of them those of matrices and singular values."""
         each = {
             "matrix": sum(i * j for i, j in self.sizes),
             "singular_values": sum(min(size) for size in self.sizes),
-            "norms": 2 * len(self.sizes),
         }
         return sum(count for part, count in each.items() if part in self.parts)
 
@@ -78,8 +83,42 @@ class _Shown:
         }
 
 
-def answer(asked: JacobianRequest, model: Modelled, reading: Reading) -> tuple[Weighted, View]:
-    """The weights, and the members of the answer."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A question before anything is run. batch: the row that is asked about, None without any."""
+
+    model: Modelled
+    inputs: Inputs
+    batch: int | None
+    scene: Scene
+    pair: Pair
+    way: Route
+    priced: Price
+    shown: _Shown
+    why_whole: str | None
+    need: Need
+    advice: str = _ADVICE
+
+    def answer(self, weighted: Weighted) -> View:
+        """The members of the answer."""
+        model, pair, shown = self.model, self.pair, self.shown
+        point = Point(model.config, weighted.weights, self.inputs, model.check)
+        walk = Walk(point, self.scene, point.run(self.way.needs), self.priced.rows)
+        found = {
+            "of": pair.of,
+            "by": pair.by,
+            "position": pair.position,
+            "source": pair.source,
+            "batch": self.batch,
+            **shown.split(jacobian.jacobian(walk, pair)),
+            "factors": _factors(walk, pair, shown) if shown.factored else None,
+            "not_factored": self.why_whole,
+        }
+        return {"jacobian": found, "cost": _cost(self.priced, self.need)}
+
+
+def planned(asked: JacobianRequest, model: Modelled, reading: Reading) -> Planned:
+    """The question of a request, and what it needs."""
     batch = _batch(asked.batch or 0, reading.inputs)
     inputs = jacobian.row_of(reading.inputs, batch)
     scene = model.scene(inputs)
@@ -90,21 +129,18 @@ def answer(asked: JacobianRequest, model: Modelled, reading: Reading) -> tuple[W
     way = route(scene, pair.of, [pair.by])
     at = active(scene, way, pair.position, pair.source)
     priced = price(scene, way, [], shown.shape[0], model.dtype, at)
-    need = _need(priced, shown, BYTES[model.dtype])
-    weighted = model.weights(limits.check_need(need, model.dtype, model.settings, _ADVICE))
-    point = Point(model.config, weighted.weights, inputs, model.check)
-    walk = Walk(point, scene, point.run(way.needs), priced.rows)
-    found = {
-        "of": pair.of,
-        "by": pair.by,
-        "position": pair.position,
-        "source": pair.source,
-        "batch": None if reading.inputs.batch is None else batch,
-        **shown.split(jacobian.jacobian(walk, pair)),
-        "factors": _factors(walk, pair, shown) if shown.factored else None,
-        "not_factored": why_whole,
-    }
-    return weighted, {"jacobian": found, "cost": _cost(priced, need)}
+    return Planned(
+        model=model,
+        inputs=inputs,
+        batch=None if reading.inputs.batch is None else batch,
+        scene=scene,
+        pair=pair,
+        way=way,
+        priced=priced,
+        shown=shown,
+        why_whole=why_whole,
+        need=_need(priced, shown, BYTES[model.dtype]),
+    )
 
 
 def _batch(asked: int, inputs: Inputs) -> int:
@@ -138,6 +174,7 @@ def _need(priced: Price, shown: _Shown, width: int) -> Need:
         bytes=priced.bytes + width * entries + _HELD * 8 * largest,
         flops=walked + svd,
         parts=[("jacobian", shown.elements)],
+        in_arrays=shown.in_arrays,
     )
 
 

@@ -13,7 +13,7 @@ from compute.config import ModelConfig, reads_out
 from compute.errors import Fault, Place, QuestionError, refuse_if
 from compute.weights import ModelWeights
 from schemas.subspaces import HeadAsked, SubspacesRequest
-from service import limits, modelled, views
+from service import dry_runs, limits, modelled, views
 from service.calls import Check
 from service.modelled import Modelled
 from service.questions import subspace_notes
@@ -28,6 +28,9 @@ from service.questions.subspace_pairs import (
 from service.state import State
 
 _ADVICE = "Ask for fewer heads or readers, or for fewer measures at a time."
+_ALL_ARRAYS = ("singular_values", "basis")
+"""Measures that are lists of numbers and nothing else."""
+
 _OF_CIRCUITS = {"qk", "ov", "token_copying", "composition"}
 """All other measures start from the write subspaces."""
 
@@ -45,8 +48,11 @@ def work(asked: SubspacesRequest, here: State, check: Check) -> Mapping[str, obj
             bytes=cost.held_bytes(question, width),
             flops=cost.flops(question),
             parts=list(elements.items()),
+            in_arrays=sum(elements.get(name, 0) for name in _ALL_ARRAYS),
         )
-        total = limits.check_need(need, "float64", here.settings, _ADVICE)
+        if asked.dry_run:
+            return dry_runs.answer(model, need, "float64", _ADVICE)
+        total = limits.check_need(need, "float64", here.settings, _ADVICE, model.form)
         weighted = model.weights(total)
         with np.errstate(under="ignore"):
             found = dict(_measured(question, weighted.weights, tokens, check))

@@ -12,7 +12,8 @@ from compute.sweep import Swept, plans
 from compute.sweep.plans import Plan
 from compute.types import Array
 from schemas.sweep import SweepRequest
-from service import encoding, errors, limits, modelled, views
+from service import dry_runs, errors, limits, modelled, views
+from service.forms import tensors
 from service.limits import Need
 from service.modelled import Modelled, Weighted
 from service.reading import Reading
@@ -42,7 +43,11 @@ def work(asked: SweepRequest, state: State, check: Callable[[], None]) -> View:
     with modelled.of(asked.model, asked.dtype, state, check) as model:
         read = _read(asked, model)
         planned = _plan(asked, model, read)
-        weighted = model.weights(_within_limits(planned, model))
+        need = _need(planned, model)
+        if asked.dry_run:
+            return dry_runs.answer(model, need, model.dtype, _ADVICE)
+        needed = limits.check_need(need, model.dtype, model.settings, _ADVICE, model.form)
+        weighted = model.weights(needed)
         donor = None if read.donor is None else read.donor.inputs
         found = sweep.run(planned, weighted.weights, read.base.inputs, donor, check)
         return _answer(asked, model, weighted, read, planned, found)
@@ -97,16 +102,16 @@ def _plan(asked: SweepRequest, model: Modelled, read: _Read) -> Plan:
     return plans.plan(asked.intervened(), asked.over, scene, measure, direct=direct)
 
 
-def _within_limits(planned: Plan, model: Modelled) -> int:
-    """The bytes of all runs and the answer; TooLarge beyond a limit."""
+def _need(planned: Plan, model: Modelled) -> Need:
+    """Of all runs and the answer."""
     cells = planned.grid.size
-    need = Need(
+    return Need(
         elements=_OF_A_CELL * cells,
         bytes=plans.memory_bytes(planned, model.dtype),
         flops=plans.flops(planned) + limits.BLOCK_FLOPS * model.config.n_layers * cells,
         parts=[("data", cells), ("normalized", cells)],
+        in_arrays=_OF_A_CELL * cells,
     )
-    return limits.check_need(need, model.dtype, model.settings, _ADVICE)
 
 
 def _answer(
@@ -129,8 +134,11 @@ def _answer(
         },
         "stage": list(dict.fromkeys(grid.names.values())),
         "base": base,
-        **encoding.array("1" * found.values.ndim, found.values),
         "axes": list(grid.axes),
+        "shape": found.values.shape,
+        "dtype": found.values.dtype.name,
+        "data": found.values,
+        **tensors.nonfinite(found.values),
         "index": grid.axes,
         "clean": clean,
         "corrupted": corrupted,

@@ -1,14 +1,15 @@
 """Two runs side by side."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.compare import CompareRequest
 from schemas.compare_answers import CompareAnswer
 from service import calls, openapi
 from service.example_bodies import compare as bodies
 from service.questions import compare as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,

@@ -1,14 +1,16 @@
 """What wrote a state, part by part."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.contribution_answers import ContributionsAnswer
 from schemas.contributions import ContributionsRequest
 from service import calls, openapi
 from service.example_bodies import contributions as bodies
+from service.forms import form
 from service.questions import contributions as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -25,7 +27,7 @@ _REFUSALS = (
     "/contributions",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(ContributionsAnswer, bodies.ANSWER),
+        200: openapi.tensors(ContributionsAnswer, bodies.ANSWER),
     },
     openapi_extra=openapi.body(ContributionsRequest, bodies.REQUESTS),
 )
@@ -36,4 +38,4 @@ async def contributions(request: Request) -> Response:
     norm's scale held the parts add up to the logit, with it recomputed each state is read out by
     itself, the logit lens. Whether the parts add up is in the answer.
     """
-    return await calls.respond(request, ContributionsRequest, question.work)
+    return await calls.respond(request, ContributionsRequest, question.work, form.ALL)

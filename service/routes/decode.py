@@ -1,14 +1,16 @@
 """Cached decoding."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.decode import DecodeRequest
 from schemas.decode_answers import DecodeAnswer
 from service import calls, openapi
 from service.example_bodies import decode as examples
+from service.forms import form
 from service.questions import decode as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -26,7 +28,7 @@ _REFUSALS = (
     "/decode",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(DecodeAnswer, examples.ANSWER),
+        200: openapi.tensors(DecodeAnswer, examples.ANSWER),
     },
     openapi_extra=openapi.body(DecodeRequest, examples.DECODE),
 )
@@ -36,4 +38,4 @@ async def decode(request: Request) -> Response:
     The cache travels: an answer's is sent back with the next rows. With a causal mask they have
     the states of one run over all rows.
     """
-    return await calls.respond(request, DecodeRequest, question.work)
+    return await calls.respond(request, DecodeRequest, question.work, form.ALL)

@@ -2,13 +2,14 @@
 
 from functools import lru_cache
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from compute.sizing.times import devices as listed_devices
 from compute.sizing.times.devices import Listed
 from schemas.sizing.devices import DeviceLine, Devices
+from service.routes import routing
 
-router = APIRouter(tags=["discovery"])
+router = routing.router("discovery")
 
 
 @router.get("/devices", response_model=Devices)

@@ -1,14 +1,15 @@
 """What permuting rows permutes."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.equivariance import EquivarianceRequest
 from schemas.equivariance_answers import EquivarianceAnswer
 from service import calls, openapi
 from service.example_bodies import equivariance as bodies
 from service.questions import equivariance as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,

@@ -1,14 +1,16 @@
 """Exact derivatives of a run."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.jacobian import JacobianRequest
 from schemas.jacobian_answers import JacobianAnswer
 from service import calls, openapi
 from service.example_bodies import jacobian as bodies
+from service.forms import form
 from service.questions import jacobian as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -26,7 +28,7 @@ _REFUSALS = (
     "/jacobian",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(JacobianAnswer, bodies.ANSWER),
+        200: openapi.tensors(JacobianAnswer, bodies.ANSWER),
     },
     openapi_extra=openapi.body(JacobianRequest, bodies.REQUESTS),
 )
@@ -37,4 +39,4 @@ async def jacobian(request: Request) -> Response:
     apart. `measure` and `gradients`: the gradient of a logit or of a state along a direction, and
     activation · gradient.
     """
-    return await calls.respond(request, JacobianRequest, question.work)
+    return await calls.respond(request, JacobianRequest, question.work, form.ALL)

@@ -2,15 +2,16 @@
 
 from functools import lru_cache
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic.fields import FieldInfo
 
 from schemas.limits import Limit, Limits
 from service import state
 from service.answers import json
+from service.routes import routing
 from service.settings import Settings
 
-router = APIRouter(tags=["discovery"])
+router = routing.router("discovery")
 
 
 @router.get("/limits", response_model=Limits)

@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Annotated, cast
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from compute import config_json, stages, tensors
 from compute.checkpoints.checkpoint import Checkpoint
@@ -13,11 +13,12 @@ from compute.config import ModelConfig
 from compute.selection import Scene
 from schemas.models import ModelDetail, Models, Origin, Parameters, Tokenizer
 from schemas.resolved import ConfigAnswer
-from service import errors, modelled, openapi, state
+from service import brought, errors, openapi, state
 from service.answers import json
+from service.routes import routing
 from service.storage.store import Store, is_name
 
-router = APIRouter(prefix="/models", tags=["models"])
+router = routing.router("models", "/v1/models")
 
 _MOST_TOLD = 100
 NewName = Annotated[str, Path(json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"})]
@@ -113,7 +114,7 @@ def _described(checkpoint: Checkpoint, origin: Origin) -> ModelDetail:
         name=checkpoint.name,
         family=checkpoint.family,
         origin=origin,
-        digest=modelled.digest_of(checkpoint),
+        digest=brought.told(checkpoint).digest,
         config=cast(ConfigAnswer, config_json.as_json(config)),
         parameters=Parameters(**tensors.parameter_counts(config)),
         dtypes=list(checkpoint.dtypes),

@@ -1,14 +1,15 @@
 """Whether the service lives and takes work, and what its problems mean."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.health import Health, Readiness, Welcome
 from schemas.problems import ProblemKind
 from service import __version__, errors, problems, state
 from service.answers import json
 from service.openapi import problem_responses
+from service.routes import routing
 
-router = APIRouter(tags=["operations"])
+router = routing.router("operations", "")
 
 
 @router.get("/", response_model=Welcome)

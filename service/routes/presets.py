@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import cast
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from compute import config_json, config_rules
 from compute.config import ModelConfig
@@ -11,8 +11,9 @@ from compute.errors import ConfigError
 from compute.sizing import parameters
 from schemas.presets import PRESETS, Preset, PresetLine, Presets
 from schemas.resolved import ConfigAnswer
+from service.routes import routing
 
-router = APIRouter(tags=["discovery"])
+router = routing.router("discovery")
 
 
 @router.get("/presets", response_model=Presets)

@@ -1,14 +1,16 @@
 """Rotations by themselves."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.rope import RopeRequest
 from schemas.rope_answers import RopeAnswer
 from service import calls, openapi
 from service.example_bodies import rope as bodies
+from service.forms import form
 from service.questions import rope as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -24,7 +26,7 @@ _REFUSALS = (
     "/rope",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(RopeAnswer, bodies.ANSWER),
+        200: openapi.tensors(RopeAnswer, bodies.ANSWER),
     },
     openapi_extra=openapi.body(RopeRequest, bodies.REQUESTS),
 )
@@ -33,4 +35,4 @@ async def rope(request: Request) -> Response:
 
     One pair by its angle, every pair of a head, or those of a block of a model.
     """
-    return await calls.respond(request, RopeRequest, question.work)
+    return await calls.respond(request, RopeRequest, question.work, form.ALL)

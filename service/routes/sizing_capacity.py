@@ -1,13 +1,15 @@
 """What fits into a memory."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.sizing.capacity import CapacityAnswer, CapacityRequest
 from service import calls, openapi
 from service.example_bodies import capacity as bodies
+from service.forms import form
 from service.questions import capacity as question
+from service.routes import routing
 
-router = APIRouter(tags=["sizing"])
+router = routing.router("sizing")
 
 
 @router.post(
@@ -18,7 +20,7 @@ router = APIRouter(tags=["sizing"])
         ),
         200: openapi.answer(CapacityAnswer, bodies.ANSWER),
     },
-    openapi_extra=openapi.body(CapacityRequest, bodies.REQUESTS),
+    openapi_extra=openapi.body(CapacityRequest, bodies.REQUESTS, form.JSON_ALONE),
 )
 async def sizing_capacity(request: Request) -> Response:
     """The most positions or sequences that fit into a memory, exactly, and what stops them.

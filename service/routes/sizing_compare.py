@@ -1,13 +1,15 @@
 """Models against one another."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.sizing.compare import SizingCompareAnswer, SizingCompareRequest
 from service import calls, openapi
 from service.example_bodies import sizing_compare as bodies
+from service.forms import form
 from service.questions import sizing_compare as question
+from service.routes import routing
 
-router = APIRouter(tags=["sizing"])
+router = routing.router("sizing")
 
 _REFUSALS = (*openapi.OF_A_BODY, *openapi.OF_A_RUN, *openapi.OF_A_SIZING)
 
@@ -18,7 +20,7 @@ _REFUSALS = (*openapi.OF_A_BODY, *openapi.OF_A_RUN, *openapi.OF_A_SIZING)
         **openapi.problem_responses(*_REFUSALS),
         200: openapi.answer(SizingCompareAnswer, bodies.ANSWER),
     },
-    openapi_extra=openapi.body(SizingCompareRequest, bodies.REQUESTS),
+    openapi_extra=openapi.body(SizingCompareRequest, bodies.REQUESTS, form.JSON_ALONE),
 )
 async def sizing_compare(request: Request) -> Response:
     """Compare models part by part with the first of them, and tell which fields make it so.

@@ -1,13 +1,15 @@
 """Why a published count of parameters is not the exact one."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.sizing.reconcile import ReconcileAnswer, ReconcileRequest
 from service import calls, openapi
 from service.example_bodies import reconcile as bodies
+from service.forms import form
 from service.questions import reconcile as question
+from service.routes import routing
 
-router = APIRouter(tags=["sizing"])
+router = routing.router("sizing")
 
 _REFUSALS = (*openapi.OF_A_BODY, *openapi.OF_A_RUN, "unknown-model", "config-rule")
 
@@ -18,7 +20,7 @@ _REFUSALS = (*openapi.OF_A_BODY, *openapi.OF_A_RUN, "unknown-model", "config-rul
         **openapi.problem_responses(*_REFUSALS),
         200: openapi.answer(ReconcileAnswer, bodies.ANSWER),
     },
-    openapi_extra=openapi.body(ReconcileRequest, bodies.REQUESTS),
+    openapi_extra=openapi.body(ReconcileRequest, bodies.REQUESTS, form.JSON_ALONE),
 )
 async def sizing_reconcile(request: Request) -> Response:
     """Take a published count of parameters apart into named differences from the exact one.

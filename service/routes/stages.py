@@ -2,13 +2,14 @@
 
 from functools import lru_cache
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from compute import stages
 from compute.types import AXES
 from schemas.stages import AliasAnswered, AxisAnswered, Catalogue, StageAnswered
+from service.routes import routing
 
-router = APIRouter(tags=["discovery"])
+router = routing.router("discovery")
 
 
 @router.get("/stages", response_model=Catalogue)

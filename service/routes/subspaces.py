@@ -1,14 +1,16 @@
 """Subspaces, circuits and composition."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.subspaces import SubspacesRequest
 from schemas.subspaces_answers import SubspacesAnswer
 from service import calls, openapi
 from service.example_bodies import subspaces as examples
+from service.forms import form
 from service.questions import subspaces as questions
+from service.routes import routing
 
-router = APIRouter(tags=["subspaces"])
+router = routing.router("subspaces")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -24,7 +26,7 @@ _REFUSALS = (
     "/subspaces",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(SubspacesAnswer, examples.ANSWER),
+        200: openapi.tensors(SubspacesAnswer, examples.ANSWER),
     },
     openapi_extra=openapi.body(SubspacesRequest, examples.REQUESTS),
 )
@@ -33,4 +35,4 @@ async def subspaces(request: Request) -> Response:
 
     Each score stands beside what unrelated random matrices of the same shapes give.
     """
-    return await calls.respond(request, SubspacesRequest, questions.work)
+    return await calls.respond(request, SubspacesRequest, questions.work, form.ALL)

@@ -1,14 +1,16 @@
 """Tables of activation patching."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.sweep import SweepRequest
 from schemas.sweep_answers import SweepAnswer
 from service import calls, openapi
 from service.example_bodies import sweep as bodies
+from service.forms import form
 from service.questions import sweep as question
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -25,7 +27,7 @@ _REFUSALS = (
     "/sweep",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(SweepAnswer, bodies.ANSWER),
+        200: openapi.tensors(SweepAnswer, bodies.ANSWER),
     },
     openapi_extra=openapi.body(SweepRequest, bodies.REQUESTS),
 )
@@ -36,4 +38,4 @@ async def sweep(request: Request) -> Response:
     ablation and direct effects. A cell goes on from the block it changes; what is below is run
     once.
     """
-    return await calls.respond(request, SweepRequest, question.work)
+    return await calls.respond(request, SweepRequest, question.work, form.ALL)

@@ -1,12 +1,15 @@
 """The main call."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from schemas.answers import TraceAnswer
+from schemas.plan_answers import TracePlanAnswer
 from schemas.trace import TraceRequest
-from service import calls, examples, openapi, traces
+from service import calls, examples, openapi, streamed_trace, traces
+from service.forms import form
+from service.routes import routing
 
-router = APIRouter(tags=["trace"])
+router = routing.router("trace")
 
 _REFUSALS = (
     *openapi.OF_A_BODY,
@@ -25,7 +28,7 @@ _REFUSALS = (
     "/trace",
     responses={
         **openapi.problem_responses(*_REFUSALS),
-        200: openapi.answer(TraceAnswer, examples.ANSWER),
+        200: openapi.tensors(TraceAnswer, examples.ANSWER, TracePlanAnswer),
     },
     openapi_extra=openapi.body(TraceRequest, examples.TRACE),
 )
@@ -35,4 +38,4 @@ async def trace(request: Request) -> Response:
     Without `select`: every primary stage and `attn.head_out`; all of it, or a 413 that says how
     large each part is and what to select.
     """
-    return await calls.respond(request, TraceRequest, traces.work)
+    return await calls.respond(request, TraceRequest, traces.work, form.ALL, streamed_trace.steps)

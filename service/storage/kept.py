@@ -1,5 +1,6 @@
 """What is kept of models between requests: opened checkpoints and weights, up to a budget."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from compute.weights import ModelWeights
 Stamp = tuple[object, ...]
 """By what a model is known to be the one that it was."""
 
+FRESH_SECONDS = 0.02
+"""For how long a model is what it was, without another look at the disk: under many small requests
+those looks would be a good part of the work."""
+
 _OPENED = "opened"
 _Key = tuple[str, str]
 
@@ -22,6 +27,7 @@ class _Item:
     stamp: Stamp
     value: Checkpoint | ModelWeights
     bytes: int
+    seen: float = 0.0
 
 
 class Kept:
@@ -42,12 +48,23 @@ class Kept:
         with self._lock:
             return self._total()
 
+    def fresh(self, name: str) -> Checkpoint | None:
+        """The checkpoint of a name, if it was found on disk less than FRESH_SECONDS ago."""
+        with self._lock:
+            item = self._items.get((name, _OPENED))
+            if item is None or time.monotonic() - item.seen > FRESH_SECONDS:
+                return None
+            self._items.move_to_end((name, _OPENED))
+            assert isinstance(item.value, Checkpoint)  # noqa: S101 - by its key
+            return item.value
+
     def checkpoint(self, name: str, stamp: Stamp) -> Checkpoint | None:
         """The checkpoint of a name, if one of this stamp is kept; one of another goes."""
         with self._lock:
             item = self._items.get((name, _OPENED))
             if item is not None and item.stamp == stamp and isinstance(item.value, Checkpoint):
                 self._items.move_to_end((name, _OPENED))
+                item.seen = time.monotonic()
                 return item.value
             self._forget(name)
             return None
@@ -55,7 +72,7 @@ class Kept:
     def keep(self, name: str, stamp: Stamp, checkpoint: Checkpoint, size: int) -> None:
         """Keep a checkpoint that takes about so many bytes."""
         with self._lock:
-            self._items[name, _OPENED] = _Item(stamp, checkpoint, size)
+            self._items[name, _OPENED] = _Item(stamp, checkpoint, size, time.monotonic())
             self._shrink()
 
     def weights(self, checkpoint: Checkpoint, dtype: DType) -> ModelWeights:

@@ -10,6 +10,7 @@ from compute.checkpoints.gguf import loading as gguf
 
 _OPEN = os.R_OK | os.X_OK
 _SAYS_WHAT_IT_IS = (folder.CONFIG, ".safetensors", gguf.SUFFIX)
+_READ = (".json", ".safetensors", gguf.SUFFIX, folder.CARD)
 
 Mark = tuple[str, int, int, int]
 """A file's name, inode, size and time of change."""
@@ -33,8 +34,9 @@ def _refuse_closed(path: Path) -> None:
 
 def is_model_folder(path: Path) -> bool:
     """Whether a folder is a model by its config.json, which beside .gguf files alone is none."""
-    there = os.path.isfile(path / folder.CONFIG)
-    return there and (_has(path, ".safetensors") or not _has(path, gguf.SUFFIX))
+    if not os.path.isfile(os.path.join(path, folder.CONFIG)):
+        return False
+    return _has(path, ".safetensors") or not _has(path, gguf.SUFFIX)
 
 
 def marks(path: Path) -> tuple[Mark, ...]:
@@ -44,27 +46,31 @@ def marks(path: Path) -> tuple[Mark, ...]:
     """
     if os.path.isdir(path) and not os.access(path, _OPEN):
         return (_mark(path),)
-    files = [path] if path.suffix == gguf.SUFFIX and os.path.isfile(path) else _files(path)
-    if not any(file.name.endswith(_SAYS_WHAT_IT_IS) for file in files):
+    if path.suffix == gguf.SUFFIX and os.path.isfile(path):
+        return (_mark(path),)
+    names = [name for name in _names(path) if name.endswith(_READ)]
+    if not any(name.endswith(_SAYS_WHAT_IT_IS) for name in names):
         return ()
-    return tuple(sorted(_mark(file) for file in files))
+    return tuple(sorted(_mark(path, name) for name in names))
 
 
 def _has(path: Path, suffix: str) -> bool:
-    return any(path.glob(f"*{suffix}"))
+    return any(name.endswith(suffix) for name in _names(path))
 
 
-def _files(path: Path) -> list[Path]:
-    read = (".json", ".safetensors", gguf.SUFFIX, folder.CARD)
+def _names(path: Path) -> list[str]:
+    """What a folder holds; asked for at each request that names a model, so without Path."""
     try:
-        return [file for file in path.iterdir() if file.name.endswith(read)]
+        return os.listdir(path)
     except OSError:
         return []
 
 
-def _mark(file: Path) -> Mark:
+def _mark(path: Path, name: str = "") -> Mark:
+    """Of a file, or of one in a folder."""
+    told = name or path.name
     try:
-        found = file.stat()
+        found = os.stat(os.path.join(path, name) if name else path)
     except OSError:
-        return (file.name, 0, 0, 0)
-    return (file.name, found.st_ino, found.st_size, found.st_mtime_ns)
+        return (told, 0, 0, 0)
+    return (told, found.st_ino, found.st_size, found.st_mtime_ns)

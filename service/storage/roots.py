@@ -46,11 +46,15 @@ class Root:
 
     def find(self, name: str) -> Iterator[tuple[Path, tuple[Mark, ...]]]:
         """The models here of a name, a folder before a file, and what their files are."""
-        inside = (self.path / name, self.path / f"{name}{SUFFIX}")
-        for path in (self.path,) if self._is_model() else inside:
+        for path in [self.path] if self._is_model() else self._inside(name):
             stamp = marks(path) if _name_of(path) == name else ()
             if stamp:
                 yield path, stamp
+
+    def _inside(self, name: str) -> list[Path]:
+        """What may be a model of this name here, as far as it is there."""
+        folder = os.path.join(self.path, name)
+        return [Path(path) for path in (folder, folder + SUFFIX) if os.path.exists(path)]
 
     def _is_model(self) -> bool:
         return is_model_folder(self.path) or (

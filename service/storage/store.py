@@ -102,6 +102,9 @@ class Store:
 
     def get(self, name: str, place: Place = ("model", "name")) -> Checkpoint:
         """The model of a name, or UnknownModel; `place` is where a body named it."""
+        fresh = self.kept.fresh(name)
+        if fresh is not None:
+            return fresh
         for _ in range(2):  # an upload may be replaced between a look and another
             found = self.find(name)
             if found is None:

@@ -20,6 +20,7 @@ from compute.checkpoints.shards import Shards
 from compute.errors import ComputeError, ConfigError, Fault, ModelError
 from service import bodies, errors, faults
 from service.admission import Admission
+from service.forms import form
 from service.settings import Settings
 from service.storage.opening import opened
 from service.storage.parts import Parts
@@ -158,7 +159,7 @@ def _boundary(request: Request) -> str:
     if media != MULTIPART or not (boundary.isascii() and 0 < len(boundary) <= 70):
         detail = f"Send the files of the model as {MULTIPART}, with a boundary."
         raise errors.UnsupportedMedia(detail, MULTIPART)
-    bodies.refuse_unacceptable(request.headers, (bodies.JSON,))
+    bodies.acceptable(request.headers, form.JSON_ALONE)
     return boundary
 
 

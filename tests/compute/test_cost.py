@@ -231,6 +231,74 @@ def test_a_run_costs_the_blocks_it_reaches() -> None:
             assert counted(case, "embed") == below
 
 
+def waits(case: Case, name: str) -> Iterator[tuple[str, Products]]:
+    """(the first stage that waits for it, products) of the block that a stage is in, written out;
+    a stage that the block lacks stands for the next one that it has."""
+    encoder, (_, n, s) = name.startswith("encoder."), lengths_of(case)
+    config = case.config["encoder"] if encoder else case.config
+    n, d, heads, ffn = s if encoder else n, config["d_model"], config["attention"], config["ffn"]
+    sublayers = [("attn", n)] * (heads["kind"] != "none")
+    sublayers += [("cross", s)] * bool(config.get("cross_attention"))
+    for kind, m in sublayers:
+        k, v, h, g = (heads[x] for x in ("d_head", "d_value", "n_heads", "n_kv_heads"))
+        yield f"{kind}.q", iter([(n, d, h * k)])
+        # of self-attention queries, keys and values are one product
+        yield f"{kind}.{'q' if kind == 'attn' else 'k'}", iter([(m, d, g * k), (m, d, g * v)])
+        yield f"{kind}.scores", iter([(h * n, k, m)])
+        yield f"{kind}.z", iter([(h * n, m, v)])
+        yield f"{kind}.out_raw|{kind}_out", iter([(n, h * v, d)])
+    if ffn["kind"] == "moe":
+        f, u, twice = ffn["d_ff"], ffn["d_shared"], 1 + (ffn["expert"] == "gated")
+        yield "ffn.router", iter([(n, d, ffn["n_experts"])])
+        yield "ffn.expert_hidden", iter([(n * ffn["top_k"], d, f)] * twice)
+        yield "ffn.expert_out", iter([(n * ffn["top_k"], f, d)])
+        if u:
+            yield "ffn.shared_weight|ffn.shared_out", iter([(n, d, 1)] * ffn["shared_gate"])
+            yield "ffn.shared_out", iter([(n, d, u)] * twice + [(n, u, d)])
+    elif ffn["kind"] != "none":
+        yield "ffn.up", iter([(n, d, ffn["d_ff"])])
+        if ffn["kind"] == "gated":
+            yield "ffn.gate", iter([(n, d, ffn["d_ff"])])
+        yield "ffn.out_raw|ffn_out", iter([(n, ffn["d_ff"], d)])
+
+
+def products_until(case: Case, name: str, computed: list[str]) -> int:
+    """Flops of the products of a block that are done when a stage of it is there, by the order in
+    which a real run computed the block's stages."""
+    prefix = name.removesuffix(stages.local_name(name))
+    at, done = computed.index(name), 0
+    for there, products in waits(case, name):
+        first = next(x for x in there.split("|") if prefix + x in computed)
+        done += flops_of(products) if computed.index(prefix + first) <= at else 0
+    return done
+
+
+@pytest.mark.parametrize("first", range(0, 500, 100))
+def test_a_run_costs_the_products_up_to_its_last_stage(first: int) -> None:
+    """Each stage alone, in the order in which the equations really come to it."""
+    counted_stages = 0
+    for seed in range(first, first + 100, 5):
+        case = runs.case_of(seed)
+        run = runs.run_of_case(case)
+        scene = selection.scene_for(run.config, run.inputs)
+        b, n, s = lengths_of(case)
+        computed = list(trace(run).whole)
+        for name in computed:
+            layer, stage = stages.layer_of(name), stages.find(name)
+            if layer is None or stage.derived:
+                continue
+            theirs = stages.stack_of(name)
+            stack = case.config["encoder"] if theirs else case.config
+            rows, memory = (s, 0) if theirs else (n, s)
+            below = layer * flops_of(of_block(stack, rows, memory))
+            below += 0 if theirs else encoder_flops(case)
+            within = products_until(case, name, computed)
+            wanted = selection.resolve([Selected(name=name)], scene)
+            assert cost.flops(scene, wanted) == b * (below + within), (seed, name)
+            counted_stages += 1
+    assert counted_stages > 500
+
+
 def test_a_run_that_stops_in_the_encoder_costs_the_blocks_it_reaches_there() -> None:
     for case in cases():
         if case.config["encoder"] is not None:
@@ -284,19 +352,19 @@ def test_contributions_cost_their_products_too() -> None:
     for case in filter(runs.has_attention, cases()):
         (b, n, s), heads = lengths_of(case), case.config["attention"]
         h, d = heads["n_heads"], case.config["d_model"]
-        base = counted(case, "blocks.0.attn_out")
+        base = counted(case, "blocks.0.resid_post")
         head_out = 2 * b * h * n * heads["d_value"] * d
-        assert counted(case, "blocks.0.attn_out", "blocks.0.attn.head_out") == base + head_out
+        assert counted(case, "blocks.0.resid_post", "blocks.0.attn.head_out") == base + head_out
         dots = 2 * b * h * n * n * heads["d_head"]
-        assert counted(case, "blocks.0.attn_out", "blocks.0.attn.dots") == base + dots
+        assert counted(case, "blocks.0.resid_post", "blocks.0.attn.dots") == base + dots
         if case.config["cross_attention"]:
-            found = counted(case, "blocks.0.attn_out", "blocks.0.cross.head_out")
+            found = counted(case, "blocks.0.resid_post", "blocks.0.cross.head_out")
             assert found == base + head_out
         if case.config["encoder"] is not None:
             theirs = case.config["encoder"]["attention"]
             if theirs["kind"] != "none":
                 inner = theirs["n_heads"] * theirs["d_value"]
-                found = counted(case, "blocks.0.attn_out", "encoder.blocks.0.attn.head_out")
+                found = counted(case, "blocks.0.resid_post", "encoder.blocks.0.attn.head_out")
                 assert found == base + 2 * b * s * inner * d
 
 

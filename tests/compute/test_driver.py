@@ -160,6 +160,29 @@ def test_the_check_is_made_between_stages() -> None:
     assert seen == [[], ["double"], ["double", "square"]]
 
 
+def test_the_drivers_own_check_is_made_before_each_stage_and_may_end_the_run() -> None:
+    class TooLate(Exception):
+        """The deadline has passed."""
+
+    def check() -> None:
+        seen.append(list(told.reached))
+        if "square" in told.reached:
+            raise TooLate
+
+    told, seen = Told(), []
+    with pytest.raises(TooLate):
+        list(stream(told.equations(ROW), {"double", "square", "total"}, None, check))
+    assert seen == [[], ["double"], ["double", "square"]]
+
+
+def test_the_callers_floating_point_rules_hold_between_the_stages() -> None:
+    with np.errstate(over="raise"):
+        made = stream(Told().equations(np.array([1e200])), {"double", "square", "total"})
+        for _ in made:
+            with pytest.raises(FloatingPointError):
+                np.array([1e200]) ** 2
+
+
 def test_an_exception_in_the_check_ends_the_run_before_the_next_stage() -> None:
     class TooLate(Exception):
         """The deadline has passed."""

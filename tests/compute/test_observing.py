@@ -1,5 +1,7 @@
 """Observing changes nothing, what is captured stays as it is, and slices are slices."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,7 +11,7 @@ from cases import small
 from compute import driver, selection, stages
 from compute.model import model
 from compute.selection import Wanted
-from compute.trace import trace
+from compute.trace import Run, trace
 from compute.types import DType, Selected
 from oracle.configs import Case
 
@@ -101,6 +103,53 @@ def test_a_wider_model_has_the_same_bits_whatever_else_is_kept(name: str, dtype:
         select = [Selected(name=name) for name in names]
         made = runs.states(runs.run_of_case(case, dtype=dtype, select=select))
         assert [name for name in made if made[name].tobytes() != full[name].tobytes()] == []
+
+
+def wide(dtype: DType, rows: int = 200, **given: object) -> Run:
+    """A causal model on more rows than a block of them has, by default with a window and RoPE."""
+    windowed = HEADS | {"window": 90}
+    parts = {"attention": windowed, "position": small.rope(16)} | given
+    config = of_width(**parts)
+    inputs = {"tensor": np.random.default_rng(5).standard_normal((rows, 96))}
+    return runs.run_of(config, small.drawn(config, 3), inputs, dtype=dtype)
+
+
+@DTYPES
+@pytest.mark.parametrize("attention", [HEADS, HEADS | {"window": 90}, CAPPED])
+def test_a_stage_changed_into_itself_changes_no_bit(attention: small.Config, dtype: DType) -> None:
+    run = wide(dtype, attention=attention)
+    full = runs.states(run)
+    primary = [made.wanted.name for made in trace(run).made if not made.wanted.stage.derived]
+    for name in primary:
+        if name.startswith("blocks.0.") and not name.endswith("attn.sink"):
+            made = runs.states(replace(run, patches={name: np.array}))
+            assert [x for x in full if made[x].tobytes() != full[x].tobytes()] == [], name
+
+
+@DTYPES
+@pytest.mark.parametrize("stage", ["attn.scores", "attn.pattern"])
+def test_what_a_patch_lets_through_the_mask_is_used(stage: str, dtype: DType) -> None:
+    run, name = wide(dtype), "blocks.0." + stage
+
+    def change(x: Array) -> Array:
+        changed = np.array(x)
+        changed[2, 10, 150] = 3.0  # a key after the query, blocks away
+        return changed
+
+    clean, made = runs.states(run), runs.states(replace(run, patches={name: change}))
+    S, A, z = (made[f"blocks.0.attn.{x}"][2] for x in ("scores", "pattern", "z"))
+    V = made["blocks.0.attn.v"][0]
+    raised = np.exp(S.astype(np.float64) - S.max(axis=-1, keepdims=True))
+    weights = raised / raised.sum(axis=-1, keepdims=True) if stage == "attn.scores" else A
+    tolerance = 4e-6 if dtype == "float32" else 1e-13
+    assert made[name][2, 10, 150] == 3.0
+    assert A[10, 150] > 0
+    np.testing.assert_allclose(A, weights, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(z, A.astype(np.float64) @ V, rtol=0, atol=tolerance)
+    untouched = np.arange(200) >= 64  # the other blocks of rows keep their bits
+    for x in ("pattern", "z"):
+        one, other = clean[f"blocks.0.attn.{x}"], made[f"blocks.0.attn.{x}"]
+        assert one[:, untouched].tobytes() == other[:, untouched].tobytes()
 
 
 def test_the_same_run_gives_the_same_bits_again() -> None:

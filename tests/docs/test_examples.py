@@ -13,11 +13,19 @@ import pytest
 from starlette.testclient import TestClient
 
 from near import near
+from schemas.plan_answers import (
+    FormAnswer,
+    PlannedBytes,
+    PlannedWeights,
+    SizeAnswer,
+    SizesAnswer,
+    TracePlan,
+)
 from service.app import create_app
 from service.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "trace.md").read_text("utf-8")
-REQUEST, ANSWER, TWO_STACKS, PACKED, MASKED = (
+REQUEST, ANSWER, TWO_STACKS, PACKED, DRY_RUN, PLAN, MASKED = (
     orjson.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)
 )
 
@@ -69,6 +77,19 @@ def test_row_of_a_masked_token_is_read_as_told() -> None:
     assert row["index"] == {"position": [at]}
     assert row["data"] == [whole["tensors"]["logits"]["data"][at]]
     assert whole["next_token"]["position"] == len(MASKED["input"]["token_ids"]) - 1
+
+
+def test_dry_run_of_the_page_has_the_plan_of_the_page() -> None:
+    found = _answer(DRY_RUN)
+    assert _of(PLAN, found["plan"]) == PLAN
+    assert list(found) == ["model", "plan"]
+
+
+def test_plan_is_documented() -> None:
+    section = PAGE.partition("## dry_run\n")[2].partition("\n## ")[0]
+    for part in (TracePlan, PlannedWeights, PlannedBytes, SizesAnswer, SizeAnswer, FormAnswer):
+        for name in part.__annotations__:
+            assert f"`{name}`" in section, name
 
 
 def test_encoder_takes_nothing_from_the_preset_as_told() -> None:

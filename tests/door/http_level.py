@@ -68,7 +68,7 @@ MEDIA = [
     *(
         _headers(f"accepts {name}", "not-acceptable", "application/json", Accept=name)
         for name in ("text/html", "application/problem+json", "image/*", "application/json;q=0",
-                     "*/*;q=0", "application/jsonl", f"text/{MARK}", "application/vnd.safetensors")
+                     "*/*;q=0", "application/json-seq", f"text/{MARK}", "application/octet-stream")
     ),
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from door import (
+    binary,
     caches,
     call_keys,
     call_values,
@@ -54,6 +55,10 @@ TABLE: Mapping[str, Sequence[Case]] = {
     "base64, its fit": packed.SHAPES,
     "base64 ids": packed.IDS,
     "base64 masks": packed.MASKS,
+    "safetensors, its frame": binary.FRAMES,
+    "safetensors, its header": binary.HEADERS,
+    "safetensors, its places": binary.PLACES,
+    "safetensors, its tensors": binary.TENSORS,
     "token ids": inputs.IDS,
     "texts": inputs.TEXTS,
     "position ids": inputs.POSITIONS,

@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as arrays
 from pydantic import TypeAdapter, ValidationError
 
 from compute.errors import MOST_FAULTS, Fault
+from schemas.binary import Binary
 from schemas.nested import BOOLEANS, NUMBERS, WHOLE_NUMBERS, Kind
-from schemas.tensors import Posted
+from schemas.tensors import Posted, Rows
 
 KINDS = {"numbers": NUMBERS, "whole numbers": WHOLE_NUMBERS, "booleans": BOOLEANS}
 
@@ -82,6 +83,70 @@ def test_fault_of_a_nested_list_is_at_its_place(raw: object, expected: list[Any]
         assert places(faults(raw)) == expected
     else:
         assert read(raw).tolist() == raw
+
+
+_TYPES = {"numbers": (int, float), "whole numbers": (int,), "booleans": (bool,)}
+
+
+@given(
+    st.sampled_from(sorted(KINDS)),
+    st.lists(
+        st.lists(
+            st.sampled_from([0, 1, 0.0, 1.0, -0.0, True, False, 7, 2.5, None, "1", [1], {}])
+            | st.integers(-1, 2**70)
+            | st.floats(),
+            min_size=1,
+            max_size=4,
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_lists_are_read_where_every_entry_is_of_the_kind_and_else_refused(
+    name: str, rows: list[list[Any]]
+) -> None:
+    entries = [entry for row in rows for entry in row]
+    right = len({*map(len, rows)}) == 1 and all(type(entry) in _TYPES[name] for entry in entries)
+    if right and name == "numbers":
+        right = all(np.isfinite(float(entry)) for entry in entries)
+    if right and name == "whole numbers":
+        right = all(0 <= entry <= 2**53 for entry in entries)
+    if right:
+        found = read(rows, KINDS[name])
+        assert found.dtype == KINDS[name].dtype
+        assert found.tolist() == rows
+        assert [*map(np.signbit, found.flat)] == [*map(np.signbit, map(float, entries))]
+    else:
+        assert faults(rows, KINDS[name])
+
+
+@pytest.mark.parametrize("width", [2, 1000])
+@pytest.mark.parametrize("wrong", [True, False])
+def test_truth_value_hides_among_no_numbers(wrong: bool, width: int) -> None:
+    for fill in (0, 1, 0.0, 1.0, 0.5):
+        rows = [[fill] * width for _ in range(3)]
+        rows[1][width - 1] = wrong
+        assert places(faults(rows)) == [((1, width - 1), "wrong_type")]
+
+
+def test_float32_stays_float32_where_it_is_taken_as_sent() -> None:
+    values = np.array([[0.1, -0.0], [3e38, 1e-45]], np.float32)
+    adapter = TypeAdapter(Rows)
+    entry = Binary("F32", values.shape, memoryview(values.tobytes()))
+    for raw in (packed(values), entry):
+        found = adapter.validate_python(raw, strict=True)
+        assert found.dtype == np.float32
+        assert found.tobytes() == values.tobytes()
+        assert read(raw).dtype == np.float64
+        assert read(raw).tolist() == values.tolist()
+
+
+def test_base64_of_several_pieces_is_one_tensor() -> None:
+    values = np.arange(700_000, dtype=np.float64).reshape(7, -1)
+    assert np.array_equal(read(packed(values)), values)
+    text = packed(values)["data"]
+    in_two = f"{text[: (1 << 20) - 2]}=={text[1 << 20 :]}"
+    assert places(faults(packed(values, data=in_two))) == [(("data",), "not_base64")]
 
 
 def test_whole_numbers_are_whole_and_in_bounds() -> None:

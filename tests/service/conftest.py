@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from service.app import create_app
 from service.problems import KINDS, MEDIA_TYPE, MOST_BYTES
 from service.settings import Settings
+from service.storage import kept
 
 ORIGIN = "http://page.example"
 
@@ -29,6 +30,12 @@ def _without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in Settings.model_fields:
         monkeypatch.delenv(f"GLASSBLOCK_{name.upper()}", raising=False)
     monkeypatch.setenv("GLASSBLOCK_UPLOADS", "")  # not those of this checkout
+
+
+@pytest.fixture
+def look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every request that names a model looks at the disk."""
+    monkeypatch.setattr(kept, "FRESH_SECONDS", -1.0)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from starlette.types import Message
 from service import admission
 from service.admission import Admission
 from service.errors import Busy, Deadline, Draining
+from serving import until
 
 STEP = 0.005
 PATIENCE = 10
@@ -59,13 +60,6 @@ def portal() -> Iterator[BlockingPortal]:
     """An event loop in another thread."""
     with start_blocking_portal() as opened:
         yield opened
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(STEP)
 
 
 def test_result_and_errors_of_the_work_come_back(portal: BlockingPortal) -> None:

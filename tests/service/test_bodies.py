@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from service import bodies
+from service.forms import form
 
 JSON = {"Content-Type": "application/json"}
 TRACE = {
@@ -68,7 +70,7 @@ def test_accept_that_allows_json_is_served(client: TestClient, accept: str) -> N
 @pytest.mark.parametrize(
     "accept",
     ["text/html", "application/problem+json", "application/json;q=0", "*/*;q=0",
-     "application/json;q=0, */*", "application/*;q=0, */*", "image/*", "nonsense"],
+     "application/*;q=0, */*", "image/*", "nonsense"],
 )  # fmt: skip
 def test_accept_that_excludes_json_is_refused(
     client: TestClient, assert_problem: Callable[..., dict[str, Any]], accept: str
@@ -77,8 +79,18 @@ def test_accept_that_excludes_json_is_refused(
     assert_problem(response, "not-acceptable")
 
 
+@pytest.mark.parametrize("accept", ["application/json;q=0, */*", "application/json;q=0.1, */*"])
+def test_accept_that_likes_json_least_is_served_in_another_form(
+    client: TestClient, accept: str
+) -> None:
+    response = client.post("/v1/trace", json=TRACE, headers={"Accept": accept})
+    assert response.status_code == 200
+    assert response.headers["content-type"] == form.SAFETENSORS
+
+
 def test_weight_that_is_no_number_counts_as_one() -> None:
-    assert bodies.acceptable(["application/json;q=high"], "application/json")
+    headers = Headers({"accept": "application/json;q=high"})
+    assert bodies.acceptable(headers, form.JSON_ALONE) == form.JSON
 
 
 def test_body_announced_too_large_is_refused_before_it_is_read(

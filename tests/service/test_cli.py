@@ -236,7 +236,11 @@ def test_standard_output_that_is_closed_is_told(
         ("MODELS", "[x", "a JSON list, where it begins as one"),
         ("CORS_ORIGINS", "[1]", "a JSON list, where it begins as one"),
         ("LOG_LEVEL", "loud", "one of debug, info, warning, error"),
-        ("HELD_BYTES", "5", "at least body_bytes, or the largest body would never fit"),
+        (
+            "HELD_BYTES",
+            "5",
+            "at least body_bytes and binary_body_bytes, or the largest body would never fit",
+        ),
     ],
 )
 def test_setting_that_cannot_be_read_is_named_with_what_it_may_be(

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from compute.errors import Fault
 from service import bodies, errors, faults
+from service.bodies import Sent
 from service.errors import InvalidRequest
 from service.problems import pointer
 from service.settings import Settings
@@ -37,7 +38,7 @@ class Asked(BaseModel, extra="forbid", strict=True):
 
 def found(body: bytes) -> list[Fault]:
     with pytest.raises(InvalidRequest) as raised:
-        bodies.parse(body, Asked, Settings())
+        bodies.parse(Sent(body), Asked, Settings())
     return list(raised.value.refusal.faults)
 
 
@@ -93,7 +94,7 @@ def test_no_message_of_pydantic_that_we_pass_on_has_a_place_for_what_was_sent() 
 def test_more_errors_than_are_read_are_counted() -> None:
     body = b'{"kind": "one", ' + b", ".join(b'"k%d": 1' % i for i in range(25_000)) + b"}"
     with pytest.raises(InvalidRequest) as raised:
-        bodies.parse(body, Asked, Settings())
+        bodies.parse(Sent(body), Asked, Settings())
     refusal = raised.value.refusal
     assert (refusal.total, len(refusal.faults)) == (25_000, 1)
 

@@ -5,23 +5,21 @@ import http.client
 import json
 import logging
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, suppress
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+import serving
 from service.admission import Admission
 from service.errors import Busy
 from service.held import Held
-from service.pieces import CHUNK_BYTES, JsonPieces
-from service.protocol import protocol
-from service.settings import Settings
+from service.pieces import CHUNK_BYTES, Pieces
+from serving import until
 
 STEP = 0.005
 PATIENCE = 10
@@ -44,36 +42,14 @@ LARGE = json.dumps(
 MakeApp = Callable[..., FastAPI]
 
 
-@contextmanager
-def served(app: FastAPI) -> Iterator[int]:
+def served(app: FastAPI) -> AbstractContextManager[int]:
     """The port of a server that runs the application in a thread; afterwards nothing is held."""
-    config = uvicorn.Config(
-        app, port=0, http=protocol(Settings()), ws="none", log_config=None, access_log=False
-    )
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-            until(lambda: held(app) == 0)
-        finally:
-            server.should_exit = True
-            thread.join(PATIENCE)
-    assert not thread.is_alive()
+    return serving.served(app, lambda: held(app) == 0)
 
 
 def held(app: FastAPI) -> int:
     total: int = app.state.glassblock.held.total
     return total
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(STEP)
 
 
 def head(*headers: str) -> bytes:
@@ -140,7 +116,7 @@ def test_share_that_changes_and_ends_in_an_error_is_given_back_whole() -> None:
 def test_body_that_does_not_fit_beside_others_is_refused_before_it_is_sent(
     make_app: MakeApp,
 ) -> None:
-    app = make_app(body_bytes=1000, held_bytes=1000)
+    app = make_app(body_bytes=1000, binary_body_bytes=1000, held_bytes=1000)
     with served(app) as port, opened(port, head("Content-Length: 900"), b"{"):
         until(lambda: held(app) == 900)
         with opened(port, head("Content-Length: 101", "Connection: close")) as other:
@@ -152,20 +128,20 @@ def test_body_that_does_not_fit_beside_others_is_refused_before_it_is_sent(
 
 
 def test_small_body_fits_beside_one_that_never_comes(make_app: MakeApp) -> None:
-    app = make_app(body_bytes=1000, held_bytes=1000)
+    app = make_app(body_bytes=1000, binary_body_bytes=1000, held_bytes=1000)
     with served(app) as port, opened(port, head(f"Content-Length: {1000 - len(SMALL)}")):
         until(lambda: held(app) > 0)
         assert status_of(port, SMALL) == 200
 
 
 def test_body_of_untold_length_counts_as_the_longest(make_app: MakeApp) -> None:
-    app = make_app(body_bytes=1000, held_bytes=1500)
+    app = make_app(body_bytes=1000, binary_body_bytes=1000, held_bytes=1500)
     with served(app) as port, opened(port, head("Transfer-Encoding: chunked")):
         until(lambda: held(app) == 1000)
 
 
 def test_client_that_goes_away_while_sending_gives_back_its_share(make_app: MakeApp) -> None:
-    app = make_app(body_bytes=1000, held_bytes=1000)
+    app = make_app(body_bytes=1000, binary_body_bytes=1000, held_bytes=1000)
     with served(app) as port:
         with opened(port, head("Content-Length: 900"), b"{"):
             until(lambda: held(app) == 900)
@@ -202,7 +178,7 @@ def test_room_of_200_students_is_not_refused_for_what_is_held(make_app: MakeApp)
 def test_answer_counts_until_it_is_taken_and_keeps_new_requests_outside(
     make_app: MakeApp,
 ) -> None:
-    app = make_app(body_bytes=1 << 20, held_bytes=1 << 20)
+    app = make_app(body_bytes=1 << 20, binary_body_bytes=1 << 20, held_bytes=1 << 20)
     with served(app) as port:
         with asking(port, LARGE) as lazy:
             assert lazy.recv(12) == b"HTTP/1.1 200"
@@ -255,7 +231,7 @@ def test_reader_that_takes_its_time_gets_every_byte(
     assert length_told(received) == len(expected.content)
 
 
-def sent_by(response: JsonPieces) -> list[Message]:
+def sent_by(response: Pieces) -> list[Message]:
     messages: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -270,7 +246,9 @@ def sent_by(response: JsonPieces) -> list[Message]:
 
 def test_answer_goes_out_in_chunks_that_make_up_its_pieces() -> None:
     pieces = [b"[", b"1" * (2 * CHUNK_BYTES + 1), b"", b"2" * CHUNK_BYTES, b"]"]
-    start, *body = sent_by(JsonPieces(pieces, {}, held=Held(0), send_seconds=PATIENCE))
+    start, *body = sent_by(
+        Pieces(pieces, {}, media="application/json", held=Held(0), send_seconds=PATIENCE)
+    )
     assert dict(start["headers"])[b"content-length"] == str(3 * CHUNK_BYTES + 3).encode()
     assert b"".join(message["body"] for message in body) == b"".join(pieces)
     assert max(len(message["body"]) for message in body) == CHUNK_BYTES
@@ -287,7 +265,9 @@ def test_answer_that_is_given_up_while_it_is_sent_is_not_held(
         raise failure
 
     async def run() -> None:
-        response = JsonPieces([b"{}"], {}, held=counted, send_seconds=PATIENCE)
+        response = Pieces(
+            [b"{}"], {}, media="application/json", held=counted, send_seconds=PATIENCE
+        )
         with pytest.raises(failure):
             await response({"type": "http"}, send, send)  # type: ignore[arg-type]
 

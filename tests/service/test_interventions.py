@@ -335,7 +335,7 @@ def test_runs_beyond_a_limit_are_refused_before_any_weight_is_made(
     cost = post(make_client(), WRITTEN, select=["logits"])["cost"]
     other = [{"token_ids": [1, 2, at]} for at in range(8)]
     changes = [{"stage": "blocks.0.attn.z", "op": "patch", "from": one} for one in other]
-    most = {"work_flops": 4 * cost["flops"], "memory_bytes": cost["bytes"] + (33 << 20)}[limit]
+    most = {"work_flops": 2 * cost["flops"], "memory_bytes": cost["bytes"] + (33 << 20)}[limit]
     client = make_client(**{limit: most})
     assert client.post("/v1/trace", json=WRITTEN | {"select": ["logits"]}).status_code == 200
     monkeypatch.setattr(initial, "seeded", never)

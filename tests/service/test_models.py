@@ -12,6 +12,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import checkpoint_files
 from service.errors import NAME_RULE
 
+pytestmark = pytest.mark.usefixtures("look_each_time")
+
 SHIPPED = Path(__file__).parents[2] / "models"
 MakeClient = Callable[..., TestClient]
 AssertProblem = Callable[..., dict[str, Any]]

@@ -15,10 +15,12 @@ import checkpoint_files
 from compute.errors import ModelError
 from service.errors import NAME_RULE, UnknownModel
 from service.settings import Settings
-from service.storage import opening
+from service.storage import kept, opening
 from service.storage import store as store_module
 from service.storage.kept import Kept
 from service.storage.store import Store
+
+pytestmark = pytest.mark.usefixtures("look_each_time")
 
 MakeStore = Callable[..., Store]
 GGUF = Path(__file__).parents[1] / "parity_gguf" / "gpt2.gguf"
@@ -71,6 +73,24 @@ def test_weights_count_what_was_fetched_and_views_once(folders: Path) -> None:
     assert embedding.nbytes < packed.held_bytes() < MODEL_BYTES
     use(weights, "m0")
     assert packed.held_bytes() == MODEL_BYTES
+
+
+def test_model_is_looked_for_again_after_a_moment(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "FRESH_SECONDS", 60.0)
+    store = Store(Settings(models=(folders,)))
+    before = store.get("m0")
+    shutil.rmtree(folders / "m0")
+    assert store.get("m0") is before
+    store.kept.forget("m0")  # as an upload of that name does
+    with pytest.raises(UnknownModel):
+        store.get("m0")
+    before = store.get("m1")
+    shutil.rmtree(folders / "m1")
+    monkeypatch.setattr(kept, "FRESH_SECONDS", -1.0)
+    with pytest.raises(UnknownModel):
+        store.get("m1")
 
 
 def test_model_is_kept_while_there_is_room(folders: Path) -> None:

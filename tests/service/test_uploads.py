@@ -29,6 +29,8 @@ from service.storage.parts import LARGEST_LEFT_OUT, LEFT_OUT, MOST_PARTS
 from service.storage.store import Store
 from service.storage.uploads import Uploads
 
+pytestmark = pytest.mark.usefixtures("look_each_time")
+
 MakeClient = Callable[..., TestClient]
 AssertProblem = Callable[..., dict[str, Any]]
 TESTS = Path(__file__).parents[1]

@@ -8,11 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
+from compute import initial
+from compute.tensors import Tensor
+from compute.types import Array
 from service import admission, bodies, state
 
 STEP = 0.005
@@ -160,6 +164,53 @@ def test_trace_past_its_deadline_is_a_504_and_the_slot_is_free_again(make_app: M
         for _ in range(2):
             connection.request("POST", "/v1/trace", request, JSON)
             assert answer(connection).status == 504
+
+
+def test_deadline_stops_weights_that_are_made_while_a_stage_is_computed(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = initial.seeded
+
+    def slowly(*given: Any, check: Callable[[], None]) -> initial.Source:  # noqa: ANN401
+        source = real(*given, check=check)
+
+        def asking(tensor: Tensor) -> Array:
+            until = time.monotonic() + 20
+            while time.monotonic() < until:
+                check()
+                time.sleep(0.005)
+            return source(tensor)
+
+        return asking
+
+    monkeypatch.setattr(initial, "seeded", slowly)
+    request = (
+        b'{"model": {"config": {"d_model": 2, "attention": {"n_heads": 1}}},'
+        b' "input": {"tensor": [[1, 2]]}, "select": ["resid_post"]}'
+    )
+    with served(make_app(deadline_seconds=0.05)) as port, connect(port) as connection:
+        start = time.monotonic()
+        connection.request("POST", "/v1/trace", request, JSON)
+        assert answer(connection).status == 504
+        assert time.monotonic() - start < 5
+
+
+def test_client_of_an_older_http_is_not_offered_a_stream(make_app: MakeApp) -> None:
+    body = (
+        b'{"model": {"config": {"d_model": 2, "attention": {"n_heads": 1}}},'
+        b' "input": {"tensor": [[1, 2]]}, "select": ["resid_post"]}'
+    )
+    head = "POST /v1/trace HTTP/1.0\r\nContent-Type: application/json\r\n"
+    head += f"Accept: application/jsonl\r\nContent-Length: {len(body)}\r\n\r\n"
+    with (
+        served(make_app()) as port,
+        socket.create_connection(("127.0.0.1", port), PATIENCE) as raw,
+    ):
+        raw.sendall(head.encode() + body)
+        told = b"".join(iter(lambda: raw.recv(1 << 16), b""))
+    assert b" 406 " in told.split(b"\r\n")[0]
+    assert b"application/json or application/vnd.safetensors." in told
+    assert b"chunked" not in told
 
 
 def test_answers_name_no_server_software_versions(make_app: MakeApp) -> None:

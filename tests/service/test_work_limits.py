@@ -77,6 +77,19 @@ def test_advice_fits(
     assert 0 < again.json()["cost"]["elements"] <= most
 
 
+def test_advice_for_a_run_with_measures_names_no_selection_that_would_not_help(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    asked = {
+        **request(n_layers=3),
+        "measures": [{"stage": "blocks.2.resid_post", "direction": [1.0] * 4}],
+    }
+    response = make_client(answer_elements=60).post("/v1/trace", json=asked)
+    advice = assert_problem(response, "beyond-limit")["advice"]
+    assert set(advice) == {"text"}
+    assert "measure less" in advice["text"]
+
+
 def test_what_does_not_fit_whole_may_fit_summed_up(
     make_client: MakeClient, assert_problem: AssertProblem
 ) -> None:
@@ -124,8 +137,22 @@ def test_advice_keeps_slices_and_summaries(
 
 
 def test_nothing_fits_is_said(make_client: MakeClient, assert_problem: AssertProblem) -> None:
-    response = make_client(work_flops=1).post("/v1/trace", json=request())
+    response = make_client(memory_bytes=1).post("/v1/trace", json=request())
     assert "fewer positions" in assert_problem(response, "beyond-limit")["advice"]["text"]
+
+
+def test_what_stands_before_every_product_costs_none(
+    make_client: MakeClient, assert_problem: AssertProblem
+) -> None:
+    client = make_client(work_flops=1)
+    body = assert_problem(client.post("/v1/trace", json=request()), "beyond-limit")
+    select = body["advice"]["select"]
+    assert select == ["blocks.*.resid_pre", *(f"blocks.*.norm1.{x}" for x in _NORM)]
+    answer = client.post("/v1/trace", json={**request(), "select": select})
+    assert answer.json()["cost"]["flops"] == 0
+
+
+_NORM = ("scale", "normalized", "out")
 
 
 def test_huge_configs_are_refused_before_anything_is_made(

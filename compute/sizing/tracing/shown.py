@@ -71,9 +71,10 @@ class Shown:
     def json_at_most(self) -> int:
         """Bytes of its name and members in all blocks, at most, with a comma."""
         data = json_bytes.data_at_most(self.wanted, self.shape, self.lengths, self.dtype)
-        return self.times * (data + self._around())
+        return self.times * (data + self.around())
 
-    def _around(self) -> int:
+    def around(self) -> int:
+        """Characters of its name and members beside its numbers, at most."""
         batched = "b" in self.lengths
         return json_bytes.around(self.wanted, self.shape, len(self.wanted.name), batched=batched)
 
@@ -82,8 +83,8 @@ class Shown:
         if self.wanted.summary:
             shape, count = self.shape[:-1], len(json_bytes.SUMMARIES)
             text = json_bytes.between(shape) + round(self._mean() * prod(shape))
-            return self.times * (count * text + self._around())
-        own = json_bytes.between(self.shape) + self._around()
+            return self.times * (count * text + self.around())
+        own = json_bytes.between(self.shape) + self.around()
         return self.times * own + round(self._numbers())
 
     def _mean(self, seen: float = 1.0) -> float:

@@ -5,7 +5,7 @@ One block of each kind is resolved and multiplied, so nothing grows with the dep
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compute import cost, stages
@@ -33,6 +33,11 @@ class Predicted:
     absent: Mapping[str, str]
 
 
+def at_most(shown: Shown) -> int:
+    """Bytes of a stage as nested lists, at most."""
+    return shown.json_at_most()
+
+
 def scene_of(
     config: ModelConfig, workload: Workload, *, tokens: bool, memory_tokens: bool
 ) -> Scene:
@@ -57,16 +62,19 @@ def predict(scene: Scene, asked: Sequence[Selected] | None, dtype: DType) -> Pre
     )
 
 
-def tensors_at_most(scene: Scene, wanted: Sequence[Wanted], dtype: DType) -> int:
-    """Bytes of JSON that tensors of stages take at most: the member `tensors` of a trace."""
+def tensors_at_most(
+    scene: Scene, wanted: Sequence[Wanted], dtype: DType, size: Callable[[Shown], int] = at_most
+) -> int:
+    """Bytes of JSON that tensors of stages take at most, the member `tensors` of a trace; or the
+    sum of another bound, which alike stages with names of the same length share."""
     known: dict[tuple[object, ...], int] = {}
     total = 2
     for each in wanted:
-        stack = stages.stack_of(each.name)
-        key = (stack, each.stage.name, each.summary, id(each.where) if each.where else 0)
+        stack, where = stages.stack_of(each.name), id(each.where) if each.where else 0
+        key = (stack, each.stage.name, each.summary, where, len(each.name))
         if key not in known:
-            known[key] = Shown(each, scene, dtype).json_at_most() - len(each.name)
-        total += known[key] + len(each.name)
+            known[key] = size(Shown(each, scene, dtype))
+        total += known[key]
     return total
 
 
