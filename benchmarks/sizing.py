@@ -51,7 +51,7 @@ def _of_call(module: Any, times: int) -> Iterator[float]:  # noqa: ANN401 - a ro
 
 
 def _asking(module: Any) -> Ask:  # noqa: ANN401 - a route's module
-    from service import calls, state  # noqa: PLC0415 - after the settings
+    from service import bodies, calls, state  # noqa: PLC0415 - after the settings
     from service.openapi import REQUESTS  # noqa: PLC0415
     from service.settings import Settings  # noqa: PLC0415
 
@@ -59,7 +59,9 @@ def _asking(module: Any) -> Ask:  # noqa: ANN401 - a route's module
     schema = route.openapi_extra["requestBody"]["content"]["application/json"]["schema"]["$ref"]
     (model,) = (each for each in REQUESTS if schema.endswith(f"/{each.__name__}"))
     here = state.make(Settings())
-    return lambda body: calls.answer(body, model, module.question.work, here, lambda: None)
+    return lambda body: calls.answer(
+        bodies.Sent(body), model, module.question.work, here, lambda: None
+    )
 
 
 def _timed(ask: Ask, request: Mapping[str, Any]) -> float:
