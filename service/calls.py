@@ -57,7 +57,7 @@ async def respond(
     of an answer that is worked out whole.
     """
     here = state.of(request)
-    if request.scope["http_version"] == "1.0":  # it has no chunks, in which a stream would come
+    if request.scope.get("http_version") == "1.0":  # it has no chunks, in which a stream would come
         offered = [media for media in offered if not Form(media).is_lines]
     async with bodies.read(request, here.settings, here.held, offered) as sent:
         if Form(sent.accepted).is_lines:
