@@ -1,7 +1,7 @@
 """Which requests are done sooner than they would be handed to a thread: those run where they are.
 
 A request is known again by its outline: all of its text but the numbers of its input, and how many
-those are. So requests of one outline cost the same. Where the last one was done in two
+those are. So requests of one outline cost the same. Where the last one was done in four
 milliseconds, the next one runs on the event loop; where it takes longer after all it is handed
 over between two steps, and its outline is forgotten.
 """
@@ -14,7 +14,7 @@ from hashlib import blake2b
 from service.bodies import Sent
 from service.forms.form import JSON
 
-MOST_SECONDS = 2e-3
+MOST_SECONDS = 4e-3
 """What a request may have taken that runs on the event loop."""
 
 _PATIENCE = 3 * MOST_SECONDS
