@@ -22,8 +22,9 @@ Recall = Callable[[Array, Array], tuple[Array, Array]]
 NO_MEMORY: Array = np.empty(0)
 """What a block reads that has no cross-attention."""
 
-FEW = 128
-"""Rows whose settings are small enough to be held."""
+MOST_HELD = 1 << 16
+"""Numbers of a config's settings, masks and angles of its blocks, that are held from run to run:
+of the 64 that are, half a MiB each at most."""
 
 ALTERNATING = 2
 """How many settings are held at once: a window or a rotation for every second or sixth block."""
@@ -99,10 +100,17 @@ def settings_for(
 
 
 def _is_plain(config: ModelConfig, inputs: Inputs) -> bool:
-    """Whether the config and the count of rows say all: few rows with nothing of their own."""
+    """Whether the config and the count of rows say all: few rows with nothing of their own.
+
+    Not of a multiplier of 0, which -0 is equal to and gives other bits.
+    """
     own = (inputs.position_ids, inputs.key_mask, inputs.attention_mask, inputs.past, inputs.memory)
     weighed = config.position.kind in ("alibi", "t5_bias")
-    return inputs.positions <= FEW and not weighed and all(part is None for part in own)
+    rows, kinds = inputs.positions, max(1, len(config.layers))
+    is_small = kinds * rows * (rows + config.attention.d_head) <= MOST_HELD
+    scales = [config.residual_multiplier, config.attention.scale]
+    scales += [layer.scale for layer in config.layers]
+    return is_small and not weighed and all(scales) and all(part is None for part in own)
 
 
 @lru_cache(maxsize=64)

@@ -63,8 +63,8 @@ class Trace:
 
     @cached_property
     def fully_masked(self) -> Mapping[str, Bools]:
-        """Of each pattern that anything is masked in, by full name, the queries with no allowed
-        key, (n) or (b, 1, n)."""
+        """Of each pattern that a given mask may leave some, by full name, the queries with no
+        allowed key, (n) or (b, 1, n)."""
         return masks.without_keys(self.run.config, self.run.inputs)
 
 

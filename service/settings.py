@@ -125,7 +125,7 @@ class Settings(BaseSettings):
         gt=0,
         allow_inf_nan=False,
         description="The longest a client may leave a part of its answer (512 KiB at most) "
-        "untaken.",
+        "untaken; over a whole answer it takes at least 32 KiB a second.",
         json_schema_extra={"unit": "seconds"},
     )
     stream_seconds: float = Field(

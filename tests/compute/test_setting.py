@@ -44,6 +44,15 @@ def test_rows_with_nothing_of_their_own_share_the_settings_of_the_last_run() -> 
     assert longer[0] is not one[0]
 
 
+def test_what_is_large_or_has_two_zeros_is_not_held() -> None:
+    wide = model_of(attention=small.attention(2, 4096, mask="causal"), position=small.rope(4096))
+    zero = model_of(residual_multiplier=0.0)
+    for config, rows in ((wide, 20), (zero, 7)):
+        one, again = (settings(config, Inputs(tensor=np.zeros((rows, 8)))) for _ in range(2))
+        assert one[0] is one[1]
+        assert one[0] is not again[0]
+
+
 @pytest.mark.parametrize(
     "own",
     [
@@ -61,6 +70,6 @@ def test_rows_with_something_of_their_own_have_settings_of_their_own(own: object
 
 
 def test_long_inputs_are_not_held() -> None:
-    tensor = np.zeros((setting.FEW + 1, 8))
+    tensor = np.zeros((300, 8))
     one, again = (settings(model_of(), Inputs(tensor=tensor)) for _ in range(2))
     assert one[0] is not again[0]
